@@ -1,0 +1,3 @@
+//! The console people run.
+
+fn main() {}

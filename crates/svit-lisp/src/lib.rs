@@ -1,0 +1,1 @@
+//! Run one Svit Lisp script within limits.

@@ -1,0 +1,1 @@
+//! The reason and act loop.

@@ -1,0 +1,1 @@
+//! Check Svit Lisp scripts when Rust compiles.

@@ -1,0 +1,1 @@
+//! Authority that a host grants.

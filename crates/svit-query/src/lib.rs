@@ -1,0 +1,1 @@
+//! Pure, bounded questions over values.

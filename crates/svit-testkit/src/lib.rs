@@ -1,0 +1,1 @@
+//! Conformance suites, oracles, fault injection and a loopback model server.

@@ -1,0 +1,1 @@
+//! Paths, addresses, the namespace and its edits.

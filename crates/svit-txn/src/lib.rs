@@ -1,0 +1,1 @@
+//! Versioned atomic state transitions of one process.

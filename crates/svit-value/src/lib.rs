@@ -1,0 +1,1 @@
+//! Immutable, hashed, canonical values.

@@ -1,0 +1,1 @@
+//! svit: memory and behavior, committed together.

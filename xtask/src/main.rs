@@ -1,0 +1,3 @@
+//! Checks and measurements of this workspace.
+
+fn main() {}
