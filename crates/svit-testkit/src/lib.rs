@@ -1,1 +1,4 @@
 //! Conformance suites, oracles, fault injection and a loopback model server.
+
+#[cfg(feature = "model-server")]
+pub mod model_server;
