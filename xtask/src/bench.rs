@@ -162,20 +162,4 @@ fn processor() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Options;
-
-    #[test]
-    fn options_are_read_and_mistakes_named() {
-        let options = Options::parse(&["--json", "a.json", "--only", "fork"]).unwrap();
-        assert_eq!(options.only.as_deref(), Some("fork"));
-        assert_eq!(
-            options.json.as_deref(),
-            Some(std::path::Path::new("a.json"))
-        );
-        assert_eq!(Options::parse(&[]).unwrap(), Options::default());
-        for bad in [&["--only"][..], &["fork"][..], &["--jason", "x"][..]] {
-            assert!(Options::parse(bad).is_err(), "{bad:?}");
-        }
-    }
-}
+mod tests;

@@ -44,6 +44,7 @@ pub(crate) fn command(only: Option<&str>) -> Result<(), String> {
     }
     match (ran, only, failed.as_slice()) {
         (0, Some(only), _) => Err(format!("no example called {only}")),
+        (0, None, _) => Err("no example found".to_owned()),
         (_, _, []) => {
             println!("examples: {ran} ok");
             Ok(())

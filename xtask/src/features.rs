@@ -1,8 +1,8 @@
 //! `cargo xtask features`: every crate by itself, without features, with each alone, and with all.
 //!
 //! The list is made from `cargo metadata`, so it cannot go stale. Clippy is used rather than `cargo check`
-//! because its `-D warnings` reaches the workspace's crates only and rebuilds no dependency: a combination
-//! that leaves an unused import behind fails too.
+//! because its `-D warnings` reaches only the crate in question and rebuilds no dependency: a combination that
+//! leaves an unused import behind fails too.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub(crate) fn command(only: Option<&str>) -> Result<(), String> {
         for combination in combinations(package) {
             let started = Instant::now();
             let mut cargo = command::cargo(&workspace.root);
-            cargo.args(["clippy", "--quiet", "--package", &package.name]);
+            cargo.args(["clippy", "--quiet", "--no-deps", "--package", &package.name]);
             cargo.args(&combination);
             cargo.args(["--", "-D", "warnings"]);
             let shown = format!("{} {}", package.name, combination.join(" "));
