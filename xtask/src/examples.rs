@@ -118,11 +118,8 @@ fn run(program: &Path, limit: Duration) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(written)
         .stderr(also);
-    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
-        if names_a_model_server(&name) {
-            command.env_remove(name);
-        }
-    }
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    without_model_servers(&mut command, names);
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let started = Instant::now();
     loop {
@@ -140,8 +137,11 @@ fn run(program: &Path, limit: Duration) -> Result<(), String> {
     }
 }
 
-fn names_a_model_server(name: &str) -> bool {
-    name.ends_with("_API_KEY") || name.ends_with("_BASE_URL")
+/// Takes keys and addresses of model servers out of the environment.
+fn without_model_servers(command: &mut Command, names: impl Iterator<Item = String>) {
+    for name in names.filter(|name| name.ends_with("_API_KEY") || name.ends_with("_BASE_URL")) {
+        command.env_remove(name);
+    }
 }
 
 /// The last lines that a program wrote.

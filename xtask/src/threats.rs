@@ -107,6 +107,13 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_before_the_tests_of_a_file_is_no_attack() {
+        let text = "// THREAT[TM-VALUE-1]\n// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests {}\n";
+        let findings = check(&[list(), file("crates/a/src/b.rs", text)]);
+        assert_eq!(brief(&findings), [("threat", "crates/a/src/b.rs:1")]);
+    }
+
+    #[test]
     fn an_id_that_is_not_listed_is_found() {
         let test = file("crates/a/tests/it/main.rs", "// THREAT[TM-VALUE-10]\n");
         let findings = check(&[list(), test]);

@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{executable, found, names_a_model_server, run};
+use super::{executable, found, run, without_model_servers};
 use crate::workspace::{Package, Target, Workspace};
 
 /// Runs a shell script as if it were an example.
@@ -55,10 +56,24 @@ fn an_example_that_hangs_is_stopped() {
 
 #[test]
 fn keys_and_addresses_of_model_servers_are_taken_away() {
-    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"] {
-        assert!(names_a_model_server(name), "{name}");
-    }
-    assert!(!names_a_model_server("PATH"));
+    let names = [
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "ANTHROPIC_API_KEY",
+        "PATH",
+    ];
+    let mut command = Command::new("example");
+    without_model_servers(&mut command, names.iter().map(|name| (*name).to_owned()));
+    let mut removed: Vec<_> = command
+        .get_envs()
+        .filter(|(_, value)| value.is_none())
+        .filter_map(|(name, _)| name.to_str())
+        .collect();
+    removed.sort_unstable();
+    assert_eq!(
+        removed,
+        ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"]
+    );
 }
 
 #[test]

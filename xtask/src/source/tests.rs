@@ -59,6 +59,13 @@ fn items_of_tests_are_left_out_and_what_follows_is_not() {
     let view = library_view(text);
     assert!(!has_word(&view, "println!"), "{view}");
     assert_eq!(lines_with(&view, "print!"), [5]);
+    let nested =
+        "#[cfg(test)]\nmod tests {\n fn f() { if a { } }\n fn g() { println!() }\n}\nprint!()";
+    let view = library_view(nested);
+    assert!(
+        !has_word(&view, "println!") && has_word(&view, "print!"),
+        "{view}"
+    );
     let view = library_view("#[cfg(test)]\nmod tests;\nfn g() { print!() }\n");
     assert_eq!(lines_with(&view, "print!"), [3]);
 }
