@@ -1,8 +1,8 @@
 //! What manifests declare and what crates reach, against the table.
 
 use super::table::{
-    By, EXAMPLES_MAY_USE, FORBIDDEN, FORBIDDEN_FEATURE_WORDS, FORBIDDEN_FEATURES, LAYERS, Layer,
-    ONLY_BY_FEATURE, TESTKIT,
+    By, EXAMPLES_MAY_USE, FEW_DEPENDENCIES, FORBIDDEN, FORBIDDEN_FEATURE_WORDS, FORBIDDEN_FEATURES,
+    LAYERS, Layer, ONLY_BY_FEATURE, TESTKIT,
 };
 use crate::finding::Finding;
 use crate::workspace::{Dependency, Package, Workspace};
@@ -24,6 +24,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
         }
         workspace_dependencies(workspace, package, &mut findings);
         third_parties(package, &mut findings);
+        few_dependencies(package, &mut findings);
         feature_words(package, &mut findings);
         for finding in &mut findings[before..] {
             finding.place = format!("{}/Cargo.toml", package.folder(&workspace.root));
@@ -171,6 +172,26 @@ fn third_parties(package: &Package, findings: &mut Vec<Finding>) {
                 package.name, dependency.name
             );
             findings.push(Finding::new("optional", &dependency.name, text));
+        }
+    }
+}
+
+/// Each dependency of the lowest layers is a decision, so a new one needs a word in the table.
+fn few_dependencies(package: &Package, findings: &mut Vec<Finding>) {
+    for (_, known) in FEW_DEPENDENCIES
+        .iter()
+        .filter(|(who, _)| *who == package.name)
+    {
+        let declared = package
+            .dependencies
+            .iter()
+            .filter(|one| !one.is_dev() && !is_ours(&one.name));
+        for dependency in declared.filter(|one| !known.contains(&one.name.as_str())) {
+            let text = format!(
+                "{} uses {}, which its row does not name",
+                package.name, dependency.name
+            );
+            findings.push(Finding::new("few", &dependency.name, text));
         }
     }
 }

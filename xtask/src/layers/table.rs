@@ -83,10 +83,27 @@ pub(crate) const EXAMPLES_MAY_USE: &[&str] = &["svit"];
 /// Third-party crates that may be used only behind a feature of the crate that uses them.
 pub(crate) const ONLY_BY_FEATURE: &[(&str, &str)] = &[
     ("svit-model", "genai"),
+    ("svit-model", "reqwest"),
     ("svit-ports", "reqwest"),
     ("svit-query", "jaq-*"),
     ("svit-query", "regex"),
     ("svit-query", "tantivy"),
+];
+
+/// Crates whose third-party dependencies are all named here, because people use them alone.
+pub(crate) const FEW_DEPENDENCIES: &[(&str, &[&str])] = &[
+    (
+        "svit-value",
+        &[
+            "blake3",
+            "ciborium",
+            "ciborium-ll",
+            "serde",
+            "serde_json",
+            "thiserror",
+        ],
+    ),
+    ("svit-tree", &["serde", "thiserror"]),
 ];
 
 /// Crates a rule is about.

@@ -146,6 +146,7 @@ fn a_seam_that_is_optional_must_stay_optional() {
         ("svit-query", "tantivy"),
         ("svit-query", "jaq-core"),
         ("svit-model", "genai"),
+        ("svit-model", "reqwest"),
         ("svit-ports", "reqwest"),
     ] {
         assert_eq!(
@@ -236,6 +237,15 @@ fn the_invariants_of_the_architecture_are_in_the_table() {
     assert_eq!(reaching("svit-txn", "tokiox"), []);
     assert_eq!(with("svit-store-turso", depends("libsql")), []);
     assert_eq!(with("svit-store-turso", dev("tokio")), []);
+}
+
+#[test]
+fn the_lowest_layers_use_only_what_their_row_names() {
+    assert_eq!(rules(&with("svit-value", depends("base64"))), ["few"]);
+    assert_eq!(rules(&with("svit-tree", depends("serde_json"))), ["few"]);
+    assert_eq!(with("svit-value", dev("imbl")), []);
+    assert_eq!(with("svit-value", depends("blake3")), []);
+    assert_eq!(with("svit-query", depends("base64")), []);
 }
 
 #[test]
