@@ -1,6 +1,8 @@
 //! Immutable, hashed, canonical values.
 
+mod blocks;
 mod bytes;
+pub mod car;
 mod cbor;
 mod convert;
 mod digest;
@@ -8,11 +10,13 @@ mod equal;
 mod error;
 mod flat;
 mod float;
+mod json;
 mod list;
 mod macros;
 mod map;
 mod measure;
 mod runs;
+mod serde_impl;
 mod show;
 mod text;
 mod value;
@@ -20,6 +24,7 @@ mod value;
 #[doc(hidden)]
 pub use macros::private as __private;
 
+pub use blocks::Blocks;
 pub use bytes::Bytes;
 pub use digest::Digest;
 pub use error::{CborProblem, JsonProblem, Limit, ValueError};

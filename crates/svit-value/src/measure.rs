@@ -7,7 +7,7 @@ use crate::{Value, ValueError};
 ///
 /// It is enforced wherever a container gets a child, so that no function of this crate recurses
 /// further, dropping included.
-pub const MAX_DEPTH: u32 = 128;
+pub const MAX_DEPTH: u32 = 256;
 
 /// No sum in a measure passes this; enforced with [`MAX_DEPTH`], so that sums never overflow however
 /// often one value is shared inside another.
@@ -45,7 +45,7 @@ pub struct Measure {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueLimits {
-    /// Levels of nesting; above [`MAX_DEPTH`] it means that. Default 128.
+    /// Levels of nesting; above [`MAX_DEPTH`] it means that. Default: that.
     pub max_depth: u32,
     /// Values, containers and all below them counted. Default 10,000,000.
     pub max_nodes: u64,

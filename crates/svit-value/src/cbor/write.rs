@@ -81,11 +81,6 @@ impl<'a> Writer<'a> {
         self.buf.clear();
     }
 
-    /// Whether writing on is pointless.
-    pub(crate) fn broken(&self) -> bool {
-        self.failed.is_some()
-    }
-
     #[inline]
     pub(crate) fn byte(&mut self, byte: u8) {
         self.buf.push(byte);

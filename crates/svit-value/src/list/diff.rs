@@ -21,6 +21,8 @@ pub struct ListDiff<'a> {
     /// What is still to be compared, the next pair last.
     pairs: Vec<Pair<'a>>,
     leaf: Leaf<'a>,
+    /// Parts of the second list that the first does not have in the same place.
+    trace: Option<Vec<Part<'a>>>,
 }
 
 #[derive(Default)]
@@ -39,7 +41,7 @@ struct Pair<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Part<'a> {
+pub(crate) enum Part<'a> {
     Node(&'a Arc<Node>),
     Flat(&'a crate::flat::Shared<Value>),
 }
@@ -104,6 +106,7 @@ impl<'a> ListDiff<'a> {
         let (before, after) = (part(before), part(after));
         ListDiff {
             leaf: Leaf::default(),
+            trace: None,
             pairs: vec![Pair {
                 level: before.level().max(after.level()),
                 before: Some(before),
@@ -111,6 +114,19 @@ impl<'a> ListDiff<'a> {
                 base: 0,
             }],
         }
+    }
+
+    /// A diff that remembers which nodes only `after` has, given that all digests are known.
+    pub(crate) fn traced(before: &'a List, after: &'a List) -> ListDiff<'a> {
+        ListDiff {
+            trace: Some(Vec::new()),
+            ..ListDiff::new(before, after)
+        }
+    }
+
+    /// The nodes that only `after` has, once the diff has been walked.
+    pub(crate) fn opened(self) -> impl Iterator<Item = Part<'a>> {
+        self.trace.unwrap_or_default().into_iter()
     }
 }
 
@@ -134,6 +150,12 @@ impl<'a> Iterator for ListDiff<'a> {
                 && a.same(b)
             {
                 continue;
+            }
+            if let Some(trace) = &mut self.trace
+                && let Some(after) = after
+                && after.level() == level
+            {
+                trace.push(after);
             }
             if level == 0 {
                 self.leaf = Leaf {

@@ -10,6 +10,7 @@ use crate::cbor::{Pool, Writer};
 use crate::flat::{self, FLAT_MAX, Shared};
 use crate::measure::Sums;
 use crate::{Digest, Measure, Value, ValueError};
+pub(crate) use diff::Part as ListPart;
 pub use diff::{ListChange, ListDiff};
 pub use iter::ListIter;
 use node::Node;

@@ -5,6 +5,7 @@ use super::{Entry, Map, Root};
 use crate::flat::Shared;
 use crate::{Digest, Text, Value};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One key whose value differs between two maps.
@@ -22,11 +23,19 @@ pub struct MapChange<'a> {
 pub struct MapDiff<'a> {
     before: Vec<Piece<'a>>,
     after: Vec<Piece<'a>>,
+    trace: Option<Trace<'a>>,
+}
+
+/// What was looked into, because no equal was found for it as a whole.
+#[derive(Default)]
+struct Trace<'a> {
+    before: BTreeSet<Digest>,
+    after: Vec<Piece<'a>>,
 }
 
 /// What is still to be compared on one side, the next piece last.
 #[derive(Clone, Copy)]
-enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Node(&'a Arc<Node>),
     Flat(&'a Shared<Entry>),
     Entry(&'a Entry),
@@ -95,7 +104,43 @@ impl<'a> MapDiff<'a> {
         MapDiff {
             before: side(before),
             after: side(after),
+            trace: None,
         }
+    }
+
+    /// A diff that remembers which nodes only `after` has, given that all digests are known.
+    pub(crate) fn traced(before: &'a Map, after: &'a Map) -> MapDiff<'a> {
+        MapDiff {
+            trace: Some(Trace::default()),
+            ..MapDiff::new(before, after)
+        }
+    }
+
+    /// The nodes that only `after` has, once the diff has been walked.
+    pub(crate) fn opened(self) -> impl Iterator<Item = Piece<'a>> {
+        let Trace { before, after } = self.trace.unwrap_or_default();
+        // An equal of an opened node was opened as well, if it was not skipped with the node.
+        after
+            .into_iter()
+            .filter(move |piece| piece.known_digest().is_none_or(|d| !before.contains(d)))
+    }
+
+    fn open_before(&mut self) {
+        if let Some(trace) = &mut self.trace
+            && let Some(piece) = self.before.last()
+        {
+            trace.before.extend(piece.known_digest());
+        }
+        open(&mut self.before);
+    }
+
+    fn open_after(&mut self) {
+        if let Some(trace) = &mut self.trace
+            && let Some(piece) = self.after.last()
+        {
+            trace.after.push(*piece);
+        }
+        open(&mut self.after);
     }
 
     fn removed(&mut self, (key, value): &'a Entry) -> MapChange<'a> {
@@ -126,8 +171,8 @@ impl<'a> Iterator for MapDiff<'a> {
                 (None, None) => return None,
                 (Some(Piece::Entry(entry)), None) => return Some(self.removed(entry)),
                 (None, Some(Piece::Entry(entry))) => return Some(self.added(entry)),
-                (Some(_), None) => open(&mut self.before),
-                (None, Some(_)) => open(&mut self.after),
+                (Some(_), None) => self.open_before(),
+                (None, Some(_)) => self.open_after(),
                 (Some(Piece::Entry(a)), Some(Piece::Entry(b))) => match a.0.cmp(&b.0) {
                     Ordering::Less => return Some(self.removed(a)),
                     Ordering::Greater => return Some(self.added(b)),
@@ -143,6 +188,13 @@ impl<'a> Iterator for MapDiff<'a> {
                         }
                     }
                 },
+                // An entry in front of a whole node has no equal in it: no need to look inside.
+                (Some(Piece::Entry(entry)), Some(b)) if Some(&entry.0) < b.first_key() => {
+                    return Some(self.removed(entry));
+                }
+                (Some(a), Some(Piece::Entry(entry))) if Some(&entry.0) < a.first_key() => {
+                    return Some(self.added(entry));
+                }
                 (Some(a), Some(b)) if a.same(b) => {
                     self.before.pop();
                     self.after.pop();
@@ -150,14 +202,14 @@ impl<'a> Iterator for MapDiff<'a> {
                 // Opens the higher one, or of two alike the one that starts first: the other may
                 // still meet its equal.
                 (Some(a), Some(b)) => match a.height().cmp(&b.height()) {
-                    Ordering::Greater => open(&mut self.before),
-                    Ordering::Less => open(&mut self.after),
+                    Ordering::Greater => self.open_before(),
+                    Ordering::Less => self.open_after(),
                     Ordering::Equal => match a.first_key().cmp(&b.first_key()) {
-                        Ordering::Less => open(&mut self.before),
-                        Ordering::Greater => open(&mut self.after),
+                        Ordering::Less => self.open_before(),
+                        Ordering::Greater => self.open_after(),
                         Ordering::Equal => {
-                            open(&mut self.before);
-                            open(&mut self.after);
+                            self.open_before();
+                            self.open_after();
                         }
                     },
                 },

@@ -12,6 +12,7 @@ use crate::flat::{self, FLAT_MAX, Shared};
 use crate::measure::Sums;
 use crate::text::Probe;
 use crate::{Digest, Measure, Text, Value, ValueError};
+pub(crate) use diff::Piece as MapPiece;
 pub use diff::{MapChange, MapDiff};
 pub use iter::MapIter;
 use node::Node;

@@ -1,0 +1,186 @@
+//! Putting a value together from blocks that nobody vouches for.
+//!
+//! Blocks are checked twice. Each is parsed strictly, and a node must add at least one entry, so that
+//! a few small blocks cannot stand for endless work. Then the value is built from its entries as any
+//! other, and its digest compared with the one that was asked for: the digest depends on the contents
+//! alone, so it matches only when every node below is where it belongs.
+
+use super::parse::{Block, Ref, block};
+use crate::error::Limit;
+use crate::map::Entry;
+use crate::measure::within;
+use crate::{Digest, List, Map, Text, Value, ValueError, ValueLimits};
+use std::collections::BTreeMap;
+
+pub(super) struct Assembly<'a> {
+    source: &'a mut dyn FnMut(Digest) -> Option<Vec<u8>>,
+    limits: &'a ValueLimits,
+    /// Values already put together: a block that is linked to often is read and held once.
+    done: BTreeMap<Digest, Value>,
+}
+
+impl<'a> Assembly<'a> {
+    pub(super) fn new(
+        source: &'a mut dyn FnMut(Digest) -> Option<Vec<u8>>,
+        limits: &'a ValueLimits,
+    ) -> Assembly<'a> {
+        Assembly {
+            source,
+            limits,
+            done: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn root(mut self, digest: Digest) -> Result<Value, ValueError> {
+        self.value(digest, 1)
+    }
+
+    fn fetch(&mut self, digest: Digest) -> Result<Block, ValueError> {
+        let bytes = (self.source)(digest).ok_or(ValueError::BlockMissing { digest })?;
+        let actual = Digest::of(&bytes);
+        if actual != digest {
+            return Err(ValueError::BlockDamaged { digest, actual });
+        }
+        block(digest, &bytes, self.limits)
+    }
+
+    /// The value whose block this is, `depth` levels down.
+    fn value(&mut self, digest: Digest, depth: u32) -> Result<Value, ValueError> {
+        if let Some(value) = self.done.get(&digest) {
+            return Ok(value.clone());
+        }
+        within(Limit::Depth, self.limits.depth().into(), depth.into())?;
+        let value = match self.fetch(digest)? {
+            Block::Scalar(value) => value,
+            Block::List(children) => {
+                let mut values = Vec::with_capacity(children.len());
+                self.elements(children, depth, &mut values)?;
+                Value::List(List::from_vec(values)?)
+            }
+            Block::Map(children) => {
+                let mut entries = Vec::with_capacity(children.len());
+                self.entries(digest, children, depth, &mut entries)?;
+                Value::Map(Map::from_sorted(entries)?)
+            }
+            Block::ListIndex(level, children) => {
+                let mut values = Vec::new();
+                self.list_nodes(digest, level, children, depth, &mut values)?;
+                Value::List(List::from_vec(values)?)
+            }
+            Block::MapIndex(level, children) => {
+                let mut entries = Vec::new();
+                self.map_nodes(digest, level, children, depth, &mut entries)?;
+                Value::Map(Map::from_sorted(entries)?)
+            }
+        };
+        self.limits.check(&value)?;
+        if value.digest() != digest {
+            return Err(ValueError::BlockLayout { digest });
+        }
+        self.done.insert(digest, value.clone());
+        Ok(value)
+    }
+
+    fn child(&mut self, child: Ref, depth: u32) -> Result<Value, ValueError> {
+        match child {
+            Ref::Inline(value) => Ok(value),
+            Ref::Link(digest) => self.value(digest, depth + 1),
+        }
+    }
+
+    fn elements(
+        &mut self,
+        children: Vec<Ref>,
+        depth: u32,
+        values: &mut Vec<Value>,
+    ) -> Result<(), ValueError> {
+        for child in children {
+            values.push(self.child(child, depth)?);
+        }
+        // A container holds itself and its entries, and the limit counts both.
+        within(Limit::Nodes, self.limits.max_nodes, values.len() as u64 + 1)
+    }
+
+    /// Adds the entries of one node, which come after all before.
+    fn entries(
+        &mut self,
+        digest: Digest,
+        children: Vec<(Text, Ref)>,
+        depth: u32,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), ValueError> {
+        if let (Some(last), Some(next)) = (entries.last(), children.first())
+            && last.0 >= next.0
+        {
+            return Err(ValueError::BlockLayout { digest });
+        }
+        for (key, child) in children {
+            let value = self.child(child, depth)?;
+            entries.push((key, value));
+        }
+        within(
+            Limit::Nodes,
+            self.limits.max_nodes,
+            entries.len() as u64 + 1,
+        )
+    }
+
+    /// Gathers what is below an index node. Its level falls with every step, which bounds the
+    /// recursion: levels of real maps are below 21, as a key's rank is.
+    fn map_nodes(
+        &mut self,
+        digest: Digest,
+        level: u32,
+        children: Vec<(Text, Digest)>,
+        depth: u32,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), ValueError> {
+        if level > 20 {
+            return Err(ValueError::BlockLayout { digest });
+        }
+        for (first, child) in children {
+            let before = entries.len();
+            match self.fetch(child)? {
+                Block::Map(leaf) if level == 1 => self.entries(child, leaf, depth, entries)?,
+                Block::MapIndex(below, nodes) if below + 1 == level => {
+                    self.map_nodes(child, below, nodes, depth, entries)?;
+                }
+                _ => return Err(ValueError::BlockLayout { digest: child }),
+            }
+            if entries.get(before).is_none_or(|entry| entry.0 != first) {
+                return Err(ValueError::BlockLayout { digest });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gathers what is below an index node. All children but the last are full, so each adds many
+    /// elements; levels of real lists are below 11.
+    fn list_nodes(
+        &mut self,
+        digest: Digest,
+        level: u32,
+        children: Vec<Digest>,
+        depth: u32,
+        values: &mut Vec<Value>,
+    ) -> Result<(), ValueError> {
+        if level > 10 {
+            return Err(ValueError::BlockLayout { digest });
+        }
+        for child in children {
+            let before = values.len();
+            match self.fetch(child)? {
+                Block::List(leaf) if level == 1 => self.elements(leaf, depth, values)?,
+                Block::ListIndex(below, nodes) if below + 1 == level => {
+                    self.list_nodes(child, below, nodes, depth, values)?;
+                }
+                _ => return Err(ValueError::BlockLayout { digest: child }),
+            }
+            // Every node before this one must have been full.
+            if before % (1 << (6 * level)) != 0 || values.len() == before {
+                return Err(ValueError::BlockLayout { digest });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! Reading JSON (RFC 8259), with numbers lexed here so that none is rounded silently.
+
+use super::base64_decode;
+use crate::error::{JsonProblem, Limit};
+use crate::map::Entry;
+use crate::measure::within;
+use crate::{Bytes, List, Map, Text, Value, ValueError, ValueLimits};
+
+pub(super) fn document(json: &str, limits: &ValueLimits) -> Result<Value, ValueError> {
+    within(Limit::EncodedBytes, limits.max_bytes, json.len() as u64)?;
+    let mut reader = Reader {
+        json,
+        at: 0,
+        limits,
+        nodes: 0,
+    };
+    reader.space();
+    let value = reader.value(1)?;
+    reader.space();
+    if reader.at < json.len() {
+        return reader.fail(JsonProblem::Trailing);
+    }
+    Ok(value)
+}
+
+struct Reader<'a> {
+    json: &'a str,
+    at: usize,
+    limits: &'a ValueLimits,
+    nodes: u64,
+}
+
+impl Reader<'_> {
+    fn fail<T>(&self, problem: JsonProblem) -> Result<T, ValueError> {
+        Err(ValueError::json(self.at, problem))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.json.as_bytes().get(self.at).copied()
+    }
+
+    /// The next byte, which must be there.
+    fn need(&self) -> Result<u8, ValueError> {
+        match self.peek() {
+            Some(byte) => Ok(byte),
+            None => self.fail(JsonProblem::Truncated),
+        }
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), ValueError> {
+        if self.need()? != byte {
+            return self.fail(JsonProblem::Unexpected);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, ValueError> {
+        for byte in word.bytes() {
+            self.expect(byte)?;
+        }
+        Ok(value)
+    }
+
+    fn value(&mut self, depth: u32) -> Result<Value, ValueError> {
+        self.nodes += 1;
+        within(Limit::Nodes, self.limits.max_nodes, self.nodes)?;
+        within(Limit::Depth, self.limits.depth().into(), depth.into())?;
+        match self.need()? {
+            b'n' => self.word("null", Value::Null),
+            b't' => self.word("true", Value::Bool(true)),
+            b'f' => self.word("false", Value::Bool(false)),
+            b'"' => Ok(Value::Text(self.string()?)),
+            b'[' => self.list(depth),
+            b'{' => self.object(depth),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => self.fail(JsonProblem::Unexpected),
+        }
+    }
+
+    /// After an element: whether another follows.
+    fn more(&mut self, close: u8) -> Result<bool, ValueError> {
+        self.space();
+        let byte = self.need()?;
+        if byte != b',' && byte != close {
+            return self.fail(JsonProblem::Unexpected);
+        }
+        self.at += 1;
+        self.space();
+        Ok(byte == b',')
+    }
+
+    /// Consumes an opening bracket, and the closing one if nothing is between.
+    fn open(&mut self, close: u8) -> Result<bool, ValueError> {
+        self.at += 1;
+        self.space();
+        let empty = self.need()? == close;
+        self.at += usize::from(empty);
+        Ok(!empty)
+    }
+
+    fn list(&mut self, depth: u32) -> Result<Value, ValueError> {
+        let mut values = Vec::new();
+        let mut more = self.open(b']')?;
+        while more {
+            values.push(self.value(depth + 1)?);
+            more = self.more(b']')?;
+        }
+        Ok(Value::List(List::from_vec(values)?))
+    }
+
+    fn object(&mut self, depth: u32) -> Result<Value, ValueError> {
+        let start = self.at;
+        let mut entries: Vec<(Entry, usize)> = Vec::new();
+        let mut more = self.open(b'}')?;
+        while more {
+            let at = self.at;
+            if self.need()? != b'"' {
+                return self.fail(JsonProblem::Unexpected);
+            }
+            let key = self.string()?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            entries.push(((key, self.value(depth + 1)?), at));
+            more = self.more(b'}')?;
+        }
+        if let [((key, inner), _)] = &entries[..]
+            && key == "/"
+        {
+            return bytes_of(inner)
+                .map(Value::Bytes)
+                .ok_or(ValueError::json(start, JsonProblem::ReservedKey));
+        }
+        if !entries.is_sorted_by(|a, b| a.0.0 < b.0.0) {
+            entries.sort_by(|a, b| a.0.0.cmp(&b.0.0));
+            let twice = entries.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0);
+            // The stable sort left the later of two first in the text behind it.
+            if let Some(at) = twice.map(|pair| pair[1].1).min() {
+                return Err(ValueError::json(at, JsonProblem::DuplicateKey));
+            }
+        }
+        let entries = entries.into_iter().map(|(entry, _)| entry).collect();
+        Ok(Value::Map(Map::from_sorted(entries)?))
+    }
+
+    fn digits(&mut self) -> Result<(), ValueError> {
+        if !self.need()?.is_ascii_digit() {
+            return self.fail(JsonProblem::Number);
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Value, ValueError> {
+        let start = self.at;
+        self.at += usize::from(self.need()? == b'-');
+        let leading = self.at;
+        self.digits()?;
+        if self.json.as_bytes()[leading] == b'0' && self.at > leading + 1 {
+            return Err(ValueError::json(leading, JsonProblem::Number));
+        }
+        let mut exact = true;
+        if self.peek() == Some(b'.') {
+            exact = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            exact = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let number = &self.json[start..self.at];
+        if exact {
+            return number
+                .parse()
+                .map(Value::Int)
+                .or(Err(ValueError::json(start, JsonProblem::IntOutOfRange)));
+        }
+        // The standard parser gives the nearest float; what is too large becomes infinite.
+        let float = number.parse().map_or(f64::INFINITY, |float: f64| float);
+        Value::float(float).or(Err(ValueError::json(start, JsonProblem::FloatOutOfRange)))
+    }
+
+    fn string(&mut self) -> Result<Text, ValueError> {
+        self.at += 1;
+        let start = self.at;
+        let mut owned: Option<String> = None;
+        let mut plain = start;
+        loop {
+            match self.need()? {
+                b'"' => {
+                    let rest = &self.json[plain..self.at];
+                    self.at += 1;
+                    return Ok(match owned {
+                        None => Text::from(rest),
+                        Some(mut text) => {
+                            text.push_str(rest);
+                            Text::from(text)
+                        }
+                    });
+                }
+                b'\\' => {
+                    let text = owned.get_or_insert_default();
+                    text.push_str(&self.json[plain..self.at]);
+                    let letter = self.escape()?;
+                    owned.get_or_insert_default().push(letter);
+                    plain = self.at;
+                }
+                0..0x20 => return self.fail(JsonProblem::Escape),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, ValueError> {
+        let start = self.at;
+        self.at += 1;
+        let byte = self.need()?;
+        self.at += 1;
+        let letter = match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let mut code = self.hex()?;
+                if (0xd800..0xdc00).contains(&code) {
+                    let low = match self.json.as_bytes().get(self.at..self.at + 2) {
+                        Some(b"\\u") => {
+                            self.at += 2;
+                            self.hex()?
+                        }
+                        _ => 0,
+                    };
+                    if !(0xdc00..0xe000).contains(&low) {
+                        return Err(ValueError::json(start, JsonProblem::Escape));
+                    }
+                    code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+                }
+                match char::from_u32(code) {
+                    Some(letter) => letter,
+                    None => return Err(ValueError::json(start, JsonProblem::Escape)),
+                }
+            }
+            _ => return Err(ValueError::json(start, JsonProblem::Escape)),
+        };
+        Ok(letter)
+    }
+
+    fn hex(&mut self) -> Result<u32, ValueError> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let Some(digit) = char::from(self.need()?).to_digit(16) else {
+                return self.fail(JsonProblem::Escape);
+            };
+            code = code << 4 | digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+/// The octets that `{"bytes": base64}` stands for.
+pub(crate) fn bytes_of(inner: &Value) -> Option<Bytes> {
+    let map = inner.as_map()?;
+    let text = map.get("bytes").filter(|_| map.len() == 1)?.as_str()?;
+    base64_decode(text).map(Bytes::from)
+}
