@@ -24,7 +24,7 @@ mod value;
 #[doc(hidden)]
 pub use macros::private as __private;
 
-pub use blocks::Blocks;
+pub use blocks::{Blocks, links};
 pub use bytes::Bytes;
 pub use digest::Digest;
 pub use error::{CborProblem, JsonProblem, Limit, ValueError};

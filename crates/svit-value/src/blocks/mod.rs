@@ -7,6 +7,7 @@ mod walk;
 pub use walk::Blocks;
 
 use crate::{Digest, Value, ValueError, ValueLimits};
+use parse::{Block, Ref};
 
 impl Value {
     /// The blocks that it is stored as: depth first from the root, each once, made as the iterator
@@ -67,4 +68,36 @@ impl Value {
     ) -> Result<Value, ValueError> {
         read::Assembly::new(source, limits).root(root)
     }
+}
+
+/// The digests that a block links to, in the order in which it holds them; what a store must read
+/// next. The block is parsed strictly, but not compared with a digest.
+///
+/// ```
+/// use svit_value::{links, value, Value};
+/// let state = value!({"log": "x".repeat(1000), "count": 1});
+/// let linked = links(&state.block())?;
+/// assert_eq!(linked, [state.get("log").unwrap().digest()]);
+/// # Ok::<(), svit_value::ValueError>(())
+/// ```
+///
+/// # Errors
+/// [`ValueError::BlockInvalid`] for bytes that are no block.
+pub fn links(block: &[u8]) -> Result<Vec<Digest>, ValueError> {
+    let limits = ValueLimits {
+        max_text_bytes: u64::MAX,
+        max_bytes: u64::MAX,
+        ..ValueLimits::default()
+    };
+    let link = |child: Ref| match child {
+        Ref::Link(digest) => Some(digest),
+        Ref::Inline(_) => None,
+    };
+    Ok(match parse::block(Digest::of(block), block, &limits)? {
+        Block::Scalar(_) => Vec::new(),
+        Block::List(children) => children.into_iter().filter_map(link).collect(),
+        Block::Map(entries) => entries.into_iter().filter_map(|(_, c)| link(c)).collect(),
+        Block::ListIndex(_, links) => links,
+        Block::MapIndex(_, nodes) => nodes.into_iter().map(|(_, digest)| digest).collect(),
+    })
 }
