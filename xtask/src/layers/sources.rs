@@ -1,6 +1,6 @@
 //! What the source text names, against the table.
 
-use super::manifests::{is_ours, may_use};
+use super::manifests::{Allowed, is_ours};
 use super::table::{FORBIDDEN_TEXT, ForbiddenText, NO_STATIC_CELLS, ONE_FILE};
 use crate::finding::Finding;
 use crate::source::{code_view, has_word, library_view, lines_with};
@@ -49,7 +49,7 @@ fn crates_named(
     file: &TextFile,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(allowed) = may_use(workspace, package) else {
+    let Some(allowed) = Allowed::of(workspace, package) else {
         return;
     };
     let view = code_view(&file.text);
@@ -61,12 +61,23 @@ fn crates_named(
         if permitted || !is_ours(name) {
             continue;
         }
-        let path = format!("{}::", name.replace('-', "_"));
-        for line in lines_with(&view, &path) {
+        for line in lines_naming(&view, &name.replace('-', "_")) {
             let text = format!("{} may not name {name}", package.name);
             findings.push(Finding::new("above", format!("{}:{line}", file.path), text));
         }
     }
+}
+
+/// The lines with a path that starts at this crate. A module of the same name is not the crate.
+fn lines_naming(view: &str, name: &str) -> Vec<usize> {
+    if has_word(view, &format!("mod {name}")) {
+        return Vec::new();
+    }
+    let mut global = view.to_owned();
+    for local in ["crate", "self", "super"] {
+        global = global.replace(&format!("{local}::{name}::"), "");
+    }
+    lines_with(&global, &format!("{name}::"))
 }
 
 /// Test code inside a library file would not compile without the dev-dependency, which the manifest check judges.

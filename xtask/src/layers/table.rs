@@ -3,18 +3,12 @@
 /// What one crate may name of this workspace.
 pub(crate) struct Layer {
     pub(crate) name: &'static str,
-    /// Normal dependencies. A trailing `?` means: only behind a feature.
+    /// A trailing `?` means: only behind a feature. Tests may use these and `svit-testkit`.
     pub(crate) may_use: &'static [&'static str],
-    /// Crates that only its tests, benches and examples may use, beside those above and `svit-testkit`.
-    pub(crate) tests_may_use: &'static [&'static str],
 }
 
 const fn layer(name: &'static str, may_use: &'static [&'static str]) -> Layer {
-    Layer {
-        name,
-        may_use,
-        tests_may_use: &[],
-    }
+    Layer { name, may_use }
 }
 
 /// Bottom to top. A crate in `examples/` is not listed: it may use `svit` alone.

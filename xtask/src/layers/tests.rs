@@ -339,6 +339,22 @@ fn code_may_not_name_a_crate_above_not_even_behind_a_cfg() {
 }
 
 #[test]
+fn a_module_with_a_crates_name_is_not_the_crate() {
+    for text in [
+        "mod svit;\npub use svit::Svit;\n",
+        "use crate::svit::Svit;\nfn f(x: super::svit::Svit) {}\n",
+    ] {
+        assert_eq!(with_text("crates/svit-loop/src/lib.rs", text), [], "{text}");
+    }
+    let facade = "use crate::svit::Svit;\nuse svit::Value;\n";
+    let findings = with_text("crates/svit-loop/src/turn.rs", facade);
+    assert_eq!(
+        brief(&findings),
+        [("above", "crates/svit-loop/src/turn.rs:2")]
+    );
+}
+
+#[test]
 fn library_code_may_not_print_or_look_around() {
     for (name, line, rule) in [
         ("svit-loop", "println!(\"x\");", "prints"),
