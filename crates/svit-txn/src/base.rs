@@ -1,0 +1,110 @@
+//! `Base`: what a history starts from, `svit-base@1`.
+
+use svit_tree::Address;
+use svit_value::{Digest, Map, Value};
+
+use crate::RecordError;
+use crate::codec::{self, Fields};
+
+/// The name of the stored form.
+pub const BASE_FORMAT: &str = "svit-base@1";
+
+/// The start of a history. Records follow it, the first with `previous` = [`Base::digest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The process.
+    pub address: Address,
+    /// The version at the start.
+    pub version: u64,
+    /// The root digest at the start.
+    pub root: Digest,
+    /// Where the root comes from.
+    pub kind: BaseKind,
+}
+
+/// Where the root of a base comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BaseKind {
+    /// The process was created: the blocks of the whole root stand in the store with the base.
+    Created,
+    /// The process was forked: the root is its parent's at the same version.
+    Forked {
+        /// The parent.
+        parent: Address,
+        /// The digest of the parent's record, or base, of that version.
+        record: Digest,
+        /// How many of the parent's thread events are the child's too: those up to its last
+        /// finished or failed turn. The child's own events are numbered from here.
+        events: u64,
+    },
+}
+
+impl Base {
+    /// The stored form, DAG-CBOR.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut entries = vec![
+            ("format", Value::from(BASE_FORMAT)),
+            ("address", Value::from(self.address.as_str())),
+            ("version", codec::count(self.version)),
+            ("root", codec::digest(self.root)),
+        ];
+        match &self.kind {
+            BaseKind::Created => entries.push(("kind", Value::from("created"))),
+            BaseKind::Forked {
+                parent,
+                record,
+                events,
+            } => entries.extend([
+                ("kind", Value::from("forked")),
+                ("parent", Value::from(parent.as_str())),
+                ("record", codec::digest(*record)),
+                ("events", codec::count(*events)),
+            ]),
+        }
+        // A map of scalars is two levels deep, so this cannot fail.
+        Value::Map(Map::from_entries(entries).unwrap_or_default()).encode()
+    }
+
+    /// Reads the stored form. Exactly what [`to_bytes`](Self::to_bytes) writes is accepted.
+    ///
+    /// # Errors
+    /// [`RecordError`]; an unknown format or kind is refused.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
+        let value = Value::decode(bytes, &codec::STORED)?;
+        let fields = Fields::of("base", &value)?;
+        fields.format(BASE_FORMAT)?;
+        let (kind, count) = match fields.text("kind")? {
+            "created" => (BaseKind::Created, 5),
+            "forked" => (
+                BaseKind::Forked {
+                    parent: fields.address("parent")?,
+                    record: fields.digest("record")?,
+                    events: fields.count("events")?,
+                },
+                8,
+            ),
+            other => return Err(fields.bad("kind", &format!("unknown kind {other:?}"))),
+        };
+        fields.exactly(count)?;
+        Ok(Self {
+            address: fields.address("address")?,
+            version: fields.count("version")?,
+            root: fields.digest("root")?,
+            kind,
+        })
+    }
+
+    /// The number of the first thread event that is not shared with a parent.
+    pub const fn first_event(&self) -> u64 {
+        match &self.kind {
+            BaseKind::Created => 0,
+            BaseKind::Forked { events, .. } => *events,
+        }
+    }
+
+    /// BLAKE3 of the stored form.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.to_bytes())
+    }
+}

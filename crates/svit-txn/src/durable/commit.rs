@@ -1,0 +1,226 @@
+//! Making a prepared transition durable, then visible; and settling one whose outcome is not known.
+
+use std::sync::PoisonError;
+
+use async_lock::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use svit_tree::Change;
+use svit_value::{Digest, Text, Value};
+
+use super::DurableProcess;
+use super::observe::Published;
+use crate::Error;
+use crate::state::{State, Transition};
+use crate::store::{Batch, EventQuery, Receipt, RecordQuery, StoreError, ThreadEvent};
+
+/// What the holder of the commit lock knows.
+#[derive(Debug)]
+pub(super) struct Committer {
+    pub(super) state: State,
+    epoch: u64,
+    next_event: u64,
+    /// Given to the store, and not known to have landed.
+    in_flight: Option<InFlight>,
+}
+
+/// A batch on its way.
+#[derive(Clone, Debug)]
+struct InFlight {
+    expected: Digest,
+    batch: Batch,
+    after: State,
+    change: Option<Change>,
+    next_event: u64,
+}
+
+/// What became of a batch that was in flight.
+enum Settled {
+    /// It is in the store and published, or there was none.
+    Landed,
+    /// The store will not have it; it is forgotten.
+    Refused(StoreError),
+}
+
+impl Committer {
+    pub(super) const fn new(state: State, epoch: u64, next_event: u64) -> Self {
+        Self {
+            state,
+            epoch,
+            next_event,
+            in_flight: None,
+        }
+    }
+
+    /// Numbers events that are to be appended next.
+    fn number(&self, events: Vec<(Text, Value)>) -> Vec<ThreadEvent> {
+        let numbered = (self.next_event..).zip(events);
+        numbered
+            .map(|(seq, (kind, body))| ThreadEvent { seq, kind, body })
+            .collect()
+    }
+}
+
+impl DurableProcess {
+    /// Makes a transition, a receipt and events durable in one append, then publishes them.
+    ///
+    /// If the future is dropped, the batch stays in flight and the next operation settles it.
+    pub(super) async fn land(
+        &self,
+        committer: &mut Committer,
+        transition: Option<Transition>,
+        receipt: Option<Receipt>,
+        events: Vec<(Text, Value)>,
+    ) -> Result<(), Error> {
+        let events = committer.number(events);
+        let next_event = committer.next_event + events.len() as u64;
+        let (records, change, after) = match transition {
+            Some(step) => (vec![step.record], Some(step.change), step.after),
+            None => (Vec::new(), None, committer.state.clone()),
+        };
+        let batch = Batch {
+            records,
+            receipts: receipt.into_iter().collect(),
+            events,
+        };
+        if batch.is_empty() {
+            return Ok(());
+        }
+        committer.in_flight = Some(InFlight {
+            expected: committer.state.head,
+            batch,
+            after,
+            change,
+            next_event,
+        });
+        let Err(error) = self.append(committer).await else {
+            return Ok(());
+        };
+        let StoreError::Unknown { why } = error else {
+            committer.in_flight = None;
+            return Err(error.into());
+        };
+        tracing::warn!(address = %self.inner.address, why, "outcome of an append unknown");
+        // Ask once, now: most stores know after they have reopened their file.
+        match self.resolve(committer).await {
+            Ok(Settled::Landed) => Ok(()),
+            Ok(Settled::Refused(error)) => Err(error.into()),
+            Err(_) => Err(StoreError::Unknown { why }.into()),
+        }
+    }
+
+    /// The commit lock, once nothing is in flight any more.
+    pub(super) async fn settled(&self) -> Result<MutexGuard<'_, Committer>, Error> {
+        let mut committer = self.inner.commit.lock().await;
+        match self.resolve(&mut committer).await? {
+            // Somebody else owns the process now: whatever comes next would be refused as well.
+            Settled::Refused(
+                error @ (StoreError::Fenced { .. }
+                | StoreError::Conflict { .. }
+                | StoreError::NotFound { .. }),
+            ) => Err(error.into()),
+            Settled::Landed | Settled::Refused(_) => Ok(committer),
+        }
+    }
+
+    /// Brings what is in flight to an end. While an error is returned it stays in flight.
+    async fn resolve(&self, committer: &mut Committer) -> Result<Settled, StoreError> {
+        let Some(flight) = &committer.in_flight else {
+            return Ok(Settled::Landed);
+        };
+        if self.landed(flight).await? {
+            self.publish(committer);
+            return Ok(Settled::Landed);
+        }
+        match self.append(committer).await {
+            Ok(()) => Ok(Settled::Landed),
+            Err(error @ (StoreError::Unknown { .. } | StoreError::Unavailable { .. })) => {
+                Err(error)
+            }
+            // A first attempt whose future was dropped may have landed since it was looked for.
+            Err(_) if self.landed_now(committer).await? => {
+                self.publish(committer);
+                Ok(Settled::Landed)
+            }
+            Err(refused) => {
+                committer.in_flight = None;
+                Ok(Settled::Refused(refused))
+            }
+        }
+    }
+
+    async fn landed_now(&self, committer: &Committer) -> Result<bool, StoreError> {
+        match &committer.in_flight {
+            Some(flight) => self.landed(flight).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Whether a batch is in the store, whoever has written there since. A batch lands as a whole,
+    /// so that one thing in it tells.
+    async fn landed(&self, flight: &InFlight) -> Result<bool, StoreError> {
+        let (store, address) = (&self.inner.store, &self.inner.address);
+        let batch = &flight.batch;
+        if let Some(record) = batch.records.last() {
+            let query = RecordQuery {
+                from: record.version,
+                to: record.version,
+                limit: 1,
+            };
+            let found = store.records(address, query).await?;
+            return Ok(found
+                .first()
+                .is_some_and(|found| found.digest == record.digest));
+        }
+        if let Some(event) = batch.events.last() {
+            let query = EventQuery {
+                from: event.seq,
+                limit: 1,
+                newest_first: false,
+            };
+            return Ok(store.events(address, query).await?.first() == Some(event));
+        }
+        match batch.receipts.last() {
+            Some(receipt) => {
+                Ok(store.receipt(address, &receipt.key).await?.as_ref() == Some(receipt))
+            }
+            None => Ok(true),
+        }
+    }
+
+    /// Gives what is in flight to the store, and publishes it if the store took it.
+    async fn append(&self, committer: &mut Committer) -> Result<(), StoreError> {
+        let Some(flight) = &committer.in_flight else {
+            return Ok(());
+        };
+        let (expected, batch) = (flight.expected, flight.batch.clone());
+        let store = &self.inner.store;
+        store
+            .append(&self.inner.address, expected, committer.epoch, batch)
+            .await?;
+        self.publish(committer);
+        Ok(())
+    }
+
+    fn publish(&self, committer: &mut Committer) {
+        let Some(flight) = committer.in_flight.take() else {
+            return;
+        };
+        committer.state = flight.after.clone();
+        committer.next_event = flight.next_event;
+        let mut published = self
+            .inner
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *published = flight.after;
+        drop(published);
+        let end = committer.next_event;
+        self.inner.events_end.store(end, Ordering::Release);
+        let change = flight
+            .change
+            .map(|change| Published::Change(Box::new(change)));
+        let events = flight.batch.events.into_iter().map(Published::Event);
+        self.inner.observers.tell(change.into_iter().chain(events));
+    }
+}

@@ -1,0 +1,384 @@
+//! `DurableProcess`: all process logic on top of any store, in one place.
+//!
+//! Publish after durable: nobody sees a version before the store has accepted it. The transition in
+//! flight lives here, not in the caller's future, so that a dropped future or an unknown outcome is
+//! settled by the next operation.
+
+mod commit;
+mod history;
+mod observe;
+mod replay;
+mod submit;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use svit_tree::guest::Guest;
+use svit_tree::{Address, IntoAddress, IntoPath, Path, Stat};
+use svit_value::{Digest, Text, Value};
+
+use crate::guests::Guests;
+use crate::process::{Process, fork_state};
+use crate::state::State;
+use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
+use crate::{Activation, Base, BaseKind, Error, Limits};
+use commit::Committer;
+use observe::Observers;
+
+pub use history::{HistoryEntry, HistoryQuery};
+pub use observe::{ObserveError, Observer, Published};
+pub use submit::{Extras, Operation, Outcome, RequestKey, Submission};
+
+/// A process whose every transition is in a store before anybody sees it.
+///
+/// A handle: cloning is O(1), and clones are the same process. Reads are synchronous and see the
+/// newest published version; changes are asynchronous and need no particular runtime. One activation
+/// runs at a time; messages that are enqueued meanwhile do not wait for it. Dropping any future here
+/// leaves a consistent process.
+#[derive(Clone)]
+pub struct DurableProcess {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn ProcessStore>,
+    guests: Guests,
+    address: Address,
+    base: Base,
+    /// Held while a guest runs and while a host change is made; may be held for long.
+    turn: async_lock::Mutex<()>,
+    /// Held from preparing a transition until it is durable.
+    commit: async_lock::Mutex<Committer>,
+    published: RwLock<State>,
+    /// The number that the next thread event takes, as published.
+    events_end: AtomicU64,
+    observers: Observers,
+}
+
+impl std::fmt::Debug for DurableProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DurableProcess")
+            .field("address", &self.inner.address)
+            .field("version", &self.version())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DurableProcess {
+    /// Puts a process into a store, at its version and with its whole root, and owns it there.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists).
+    pub async fn create(store: Arc<dyn ProcessStore>, process: Process) -> Result<Self, Error> {
+        let (guests, mut state) = process.into_parts();
+        let base = Base {
+            address: state.address.clone(),
+            version: state.version,
+            root: state.tree.digest(),
+            kind: BaseKind::Created,
+        };
+        state.head = base.digest();
+        let blocks = state.tree.root().blocks();
+        let blocks = blocks
+            .map(|(digest, data)| Block { digest, data })
+            .collect();
+        let epoch = store
+            .insert_base(base.clone(), blocks, Batch::default())
+            .await?;
+        Ok(Self::new(store, guests, base, state, epoch, 0))
+    }
+
+    /// Takes over a process that is in a store: raises its epoch, so that an earlier owner can no
+    /// longer write, and replays its history, checking every record and root. O(history).
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`](crate::StoreError::NotFound); a damaged history.
+    pub async fn resume(
+        store: Arc<dyn ProcessStore>,
+        address: impl IntoAddress,
+    ) -> Result<Self, Error> {
+        Self::resume_with(store, address, []).await
+    }
+
+    /// As [`resume`](Self::resume), with guests for other languages than the built-in one. They are
+    /// no part of what is stored.
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume).
+    pub async fn resume_with(
+        store: Arc<dyn ProcessStore>,
+        address: impl IntoAddress,
+        guests: impl IntoIterator<Item = Arc<dyn Guest>>,
+    ) -> Result<Self, Error> {
+        let address = address.into_address()?;
+        let mut own = Guests::default();
+        for guest in guests {
+            own.add(guest);
+        }
+        let head = store.claim(&address).await?;
+        let state = replay::state_at(&*store, &address, head.version).await?;
+        if state.head != head.digest || state.tree.digest() != head.root {
+            return Err(Error::History {
+                version: head.version,
+                why: "the head is not where the records lead".to_owned(),
+            });
+        }
+        Ok(Self::new(
+            store,
+            own,
+            head.base,
+            state,
+            head.epoch,
+            head.next_event,
+        ))
+    }
+
+    fn new(
+        store: Arc<dyn ProcessStore>,
+        guests: Guests,
+        base: Base,
+        state: State,
+        epoch: u64,
+        next_event: u64,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                guests,
+                address: state.address.clone(),
+                base,
+                turn: async_lock::Mutex::new(()),
+                commit: async_lock::Mutex::new(Committer::new(state.clone(), epoch, next_event)),
+                published: RwLock::new(state),
+                events_end: AtomicU64::new(next_event),
+                observers: Observers::default(),
+            }),
+        }
+    }
+
+    fn published(&self) -> State {
+        // A state is replaced in one assignment, so a panic elsewhere cannot leave half of one.
+        let published = self.inner.published.read();
+        published.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The address.
+    pub fn address(&self) -> &Address {
+        &self.inner.address
+    }
+
+    /// Where the history of this process starts.
+    pub fn base(&self) -> &Base {
+        &self.inner.base
+    }
+
+    /// The newest published version.
+    pub fn version(&self) -> u64 {
+        self.published().version
+    }
+
+    /// The digest of `/` at the newest published version.
+    pub fn root_digest(&self) -> Digest {
+        self.published().tree.digest()
+    }
+
+    /// The number that the next thread event takes: events below it are published.
+    pub fn events_end(&self) -> u64 {
+        self.inner.events_end.load(Ordering::Acquire)
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        (*self.published().limits).clone()
+    }
+
+    /// The value at `path`, if there is one. O(depth * log n).
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
+        Ok(self.read_versioned(path)?.1)
+    }
+
+    /// The newest version and the value at `path` in it.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn read_versioned(&self, path: impl IntoPath) -> Result<(u64, Option<Value>), Error> {
+        let path = path.into_path()?;
+        let state = self.published();
+        Ok((state.version, state.tree.get(&path).cloned()))
+    }
+
+    /// The sorted names of the children of `path`.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn discover(&self, path: impl IntoPath) -> Result<Vec<Text>, Error> {
+        let path = path.into_path()?;
+        Ok(self.published().tree.children(&path))
+    }
+
+    /// Facts about `path`; none where nothing is.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
+        let path = path.into_path()?;
+        Ok(Stat::of(&self.published().tree, &path))
+    }
+
+    /// Runs the script at `path` and commits what it did as one durable transition.
+    ///
+    /// # Errors
+    /// As [`Process::exec`], and those of the store.
+    pub async fn exec(
+        &self,
+        path: impl IntoPath,
+        input: impl Into<Value>,
+    ) -> Result<Activation, Error> {
+        let operation = Operation::Exec {
+            path: path.into_path()?,
+            input: input.into(),
+        };
+        match self.submit(Submission::plain(operation)).await? {
+            Outcome::Activation(activation) => Ok(*activation),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// Sets the value at `path`, below `/memory` or `/lib`, as one durable transition.
+    ///
+    /// # Errors
+    /// As [`Process::write`], and those of the store.
+    pub async fn write(
+        &self,
+        path: impl IntoPath,
+        value: impl Into<Value>,
+    ) -> Result<svit_tree::Change, Error> {
+        let operation = Operation::Write {
+            path: path.into_path()?,
+            value: value.into(),
+        };
+        self.change(operation).await
+    }
+
+    /// Removes what is at `path`, as one durable transition.
+    ///
+    /// # Errors
+    /// As [`Process::remove`], and those of the store.
+    pub async fn remove(&self, path: impl IntoPath) -> Result<svit_tree::Change, Error> {
+        let path = path.into_path()?;
+        self.change(Operation::Remove { path }).await
+    }
+
+    async fn change(&self, operation: Operation) -> Result<svit_tree::Change, Error> {
+        match self.submit(Submission::plain(operation)).await? {
+            Outcome::Change(change) => Ok(*change),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// A child with this process's memory, scripts and limits at its newest version, in the same
+    /// store, which copies nothing: the child's base refers to the parent. The thread's events up
+    /// to the last finished or failed turn are the child's too. O(1); the parent is not changed.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists); the address is malformed.
+    pub async fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
+        let address = address.into_address()?;
+        let committer = self.settled().await?;
+        let parent = committer.state.clone();
+        let events = self.turns_end().await?;
+        drop(committer);
+        let (base, transition) = fork_state(&parent, address, events)?;
+        let batch = Batch {
+            records: vec![transition.record],
+            ..Batch::default()
+        };
+        let store = self.inner.store.clone();
+        let epoch = store.insert_base(base.clone(), Vec::new(), batch).await?;
+        let guests = self.inner.guests.clone();
+        let state = transition.after;
+        Ok(Self::new(store, guests, base, state, epoch, events))
+    }
+
+    /// The number behind the last event that ends a turn, or of the first event if none does.
+    async fn turns_end(&self) -> Result<u64, Error> {
+        const PAGE: usize = 64;
+        let mut from = u64::MAX;
+        loop {
+            let query = EventQuery {
+                from,
+                limit: PAGE,
+                newest_first: true,
+            };
+            let page = self.events(query).await?;
+            let end = page
+                .iter()
+                .find(|event| matches!(&*event.kind, "turn.finished" | "turn.failed"));
+            if let Some(event) = end {
+                return Ok(event.seq + 1);
+            }
+            match page.last() {
+                Some(oldest) if oldest.seq > 0 && page.len() == PAGE => from = oldest.seq - 1,
+                _ => return Ok(0),
+            }
+        }
+    }
+
+    /// Events of the thread, those shared with a parent included, by sequence number.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn events(&self, query: EventQuery) -> Result<Vec<ThreadEvent>, Error> {
+        history::events(&*self.inner.store, &self.inner.address, query).await
+    }
+
+    /// The remembered outcome of a request, if it is still kept.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn receipt(&self, key: &ReceiptKey) -> Result<Option<Receipt>, Error> {
+        Ok(self.inner.store.receipt(&self.inner.address, key).await?)
+    }
+
+    /// What happened from here on: committed changes and thread events, in order. At most
+    /// `capacity` of them wait; a reader that falls behind is told how many it lost.
+    pub fn observe(&self, capacity: usize) -> Observer {
+        self.inner.observers.subscribe(capacity)
+    }
+
+    /// Events up to the newest, newest last.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn recent_events(&self, count: usize) -> Result<Vec<ThreadEvent>, Error> {
+        let query = EventQuery {
+            from: u64::MAX,
+            limit: count,
+            newest_first: true,
+        };
+        let mut events = self.events(query).await?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// The value at `path` at a version that is kept. O(history).
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`]; a damaged history.
+    pub async fn read_at(&self, version: u64, path: impl IntoPath) -> Result<Option<Value>, Error> {
+        let path: Path = path.into_path()?;
+        let state = replay::state_at(&*self.inner.store, &self.inner.address, version).await?;
+        Ok(state.tree.get(&path).cloned())
+    }
+
+    /// Transitions of this process and, before its base, of those it was forked from.
+    ///
+    /// # Errors
+    /// A damaged history; those of the store.
+    pub async fn history(&self, query: HistoryQuery) -> Result<Vec<HistoryEntry>, Error> {
+        history::entries(&*self.inner.store, &self.inner.address, query).await
+    }
+}

@@ -1,0 +1,354 @@
+//! Operations on a durable process, and what lands in the same append with them.
+
+use async_lock::MutexGuard;
+use svit_tree::guest::Program;
+use svit_tree::{Change, Path, Source};
+use svit_value::{Digest, Text, Value};
+
+use super::DurableProcess;
+use super::commit::Committer;
+use crate::activation::{Job, NotCommitted, run};
+use crate::guests::DEFAULT_LANGUAGE;
+use crate::process::{MAX_RUNS, Transaction};
+use crate::state::{State, Transition};
+use crate::store::{Receipt, ReceiptKey};
+use crate::{Activation, Error};
+
+/// What to do to a process.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Run the script at `path`.
+    Exec {
+        /// `/lib/<name>`.
+        path: Path,
+        /// Its input.
+        input: Value,
+    },
+    /// Run a script that is given and not kept.
+    ExecSource {
+        /// Its text, in the default language.
+        source: Text,
+        /// Its input.
+        input: Value,
+    },
+    /// Set a value below `/memory` or `/lib`.
+    Write {
+        /// Where.
+        path: Path,
+        /// To what.
+        value: Value,
+    },
+    /// Remove what is at a path below `/memory` or `/lib`.
+    Remove {
+        /// Where.
+        path: Path,
+    },
+    /// Put a message behind the others in `/inbox`.
+    Enqueue {
+        /// The message.
+        message: Value,
+    },
+    /// Take a message out of `/inbox`.
+    Acknowledge {
+        /// Its sequence number.
+        sequence: u64,
+    },
+    /// Move a message from `/inbox` to `/thread/dead`.
+    Bury {
+        /// Its sequence number.
+        sequence: u64,
+        /// Why it was given up.
+        reason: Value,
+    },
+    /// Change nothing; only the events land.
+    Note,
+}
+
+impl Operation {
+    /// Whether it waits for a running activation to end.
+    const fn needs_turn(&self) -> bool {
+        matches!(
+            self,
+            Self::Exec { .. } | Self::ExecSource { .. } | Self::Write { .. } | Self::Remove { .. }
+        )
+    }
+
+    fn job(&self) -> Option<(Job, Value)> {
+        match self {
+            Self::Exec { path, input } => Some((Job::Script(path.clone()), input.clone())),
+            Self::ExecSource { source, input } => {
+                let program = Program {
+                    name: Text::from("/lib/(given)"),
+                    source: source.clone(),
+                    language: Text::from(DEFAULT_LANGUAGE),
+                };
+                Some((Job::Source(Box::new(program)), input.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What came of an operation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A script ran and was committed.
+    Activation(Box<Activation>),
+    /// A host change was committed.
+    Change(Box<Change>),
+    /// A message is in the inbox.
+    Enqueued {
+        /// Its sequence number.
+        sequence: u64,
+    },
+    /// Nothing but events and a receipt was recorded.
+    Noted,
+    /// The same request was made before; this is what came of it then.
+    Replayed(Box<Receipt>),
+}
+
+impl Outcome {
+    /// For callers that gave no request key and so cannot meet a replay.
+    pub(super) fn unexpected(&self) -> Error {
+        Error::History {
+            version: 0,
+            why: format!("an operation ended as {self:?}"),
+        }
+    }
+}
+
+/// What identifies a request, so that a retry finds its outcome instead of doing it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestKey {
+    /// The client and its id for the request.
+    pub key: ReceiptKey,
+    /// The digest of what is asked: the same key with other content is refused.
+    pub content: Digest,
+}
+
+/// What lands in the same append as the operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extras {
+    /// The outcome to remember under the request's key, if it has one.
+    pub outcome: Value,
+    /// Thread events, in order: kind and body.
+    pub events: Vec<(Text, Value)>,
+}
+
+type Recorder<'a> = Box<dyn FnOnce(Result<&Outcome, &Error>) -> Extras + Send + 'a>;
+
+/// An operation with its key and with what to record about it.
+#[must_use = "a submission does nothing until it is submitted"]
+pub struct Submission<'a> {
+    operation: Operation,
+    key: Option<RequestKey>,
+    record: Recorder<'a>,
+}
+
+impl std::fmt::Debug for Submission<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submission")
+            .field("operation", &self.operation)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Submission<'a> {
+    /// An operation that records nothing besides itself.
+    pub fn plain(operation: Operation) -> Self {
+        Self {
+            operation,
+            key: None,
+            record: Box::new(|_| Extras::default()),
+        }
+    }
+
+    /// A key under which the outcome is remembered. A rejection is remembered too, except
+    /// [`Error::Contended`].
+    pub fn keyed(mut self, key: RequestKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// What to record, made from the outcome before it is durable. Called at most once; not called
+    /// for a replay.
+    pub fn recording(
+        mut self,
+        record: impl FnOnce(Result<&Outcome, &Error>) -> Extras + Send + 'a,
+    ) -> Self {
+        self.record = Box::new(record);
+        self
+    }
+}
+
+impl DurableProcess {
+    /// Carries out an operation: one atomic, durable append of its transition, its receipt and its
+    /// events, published afterwards. A rejected operation appends its receipt and events alone.
+    ///
+    /// # Errors
+    /// Why the operation was rejected, or why the store refused: nothing has changed then. After
+    /// [`StoreError::Unknown`](crate::StoreError::Unknown) it may have; the next operation settles
+    /// it, and with a key, so does the same submission made again. [`Error::ReusedKey`] if the key
+    /// stands for another request.
+    pub async fn submit(&self, submission: Submission<'_>) -> Result<Outcome, Error> {
+        let Submission {
+            operation,
+            key,
+            record,
+        } = submission;
+        if let Some(request) = &key {
+            check_key(&request.key)?;
+        }
+        let _turn = if operation.needs_turn() {
+            Some(self.inner.turn.lock().await)
+        } else {
+            None
+        };
+        let (mut committer, prepared) = match operation.job() {
+            Some((job, input)) => self.prepare_activation(job, input, key.as_ref()).await?,
+            None => self.prepare_change(&operation, key.as_ref()).await?,
+        };
+        let (step, result) = match prepared {
+            Ok(Prepared::Replayed(receipt)) => return Ok(Outcome::Replayed(receipt)),
+            Ok(Prepared::Step(step, outcome)) => (step.map(|step| *step), Ok(outcome)),
+            Err(rejected) => (None, Err(rejected)),
+        };
+        let extras = record(result.as_ref());
+        let version = step
+            .as_ref()
+            .map_or(committer.state.version, |step| step.after.version);
+        // A conflict is no outcome: the same request may well succeed when it is made again.
+        let key = key.filter(|_| !matches!(result, Err(Error::Contended { .. })));
+        let receipt = key.map(|request| Receipt {
+            key: request.key,
+            content: request.content,
+            outcome: extras.outcome,
+            version,
+        });
+        self.land(&mut committer, step, receipt, extras.events)
+            .await?;
+        result
+    }
+
+    /// The outcome of an earlier request under the same key. To be asked under the commit lock, with
+    /// nothing in flight: two senders may use one key at the same time, and a batch that is still in
+    /// flight may be that of the earlier request.
+    async fn replayed(&self, request: Option<&RequestKey>) -> Result<Option<Prepared>, Error> {
+        let Some(request) = request else {
+            return Ok(None);
+        };
+        match self.receipt(&request.key).await? {
+            None => Ok(None),
+            Some(receipt) if receipt.content == request.content => {
+                Ok(Some(Prepared::Replayed(Box::new(receipt))))
+            }
+            Some(_) => Err(Error::ReusedKey {
+                client: request.key.client.clone(),
+                request: request.key.request.clone(),
+            }),
+        }
+    }
+
+    async fn prepare_activation(
+        &self,
+        job: Job,
+        input: Value,
+        key: Option<&RequestKey>,
+    ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
+        let mut committer = self.settled().await?;
+        if let Some(replayed) = self.replayed(key).await? {
+            return Ok((committer, Ok(replayed)));
+        }
+        for _ in 0..MAX_RUNS {
+            let state = committer.state.clone();
+            drop(committer);
+            let (guests, job, input) = (self.inner.guests.clone(), job.clone(), input.clone());
+            let ran = blocking::unblock(move || run(&state, &guests, &job, input)).await;
+            committer = self.settled().await?;
+            if let Some(replayed) = self.replayed(key).await? {
+                return Ok((committer, Ok(replayed)));
+            }
+            let finished = match ran {
+                Ok(finished) => finished,
+                Err(rejected) => return Ok((committer, Err(rejected))),
+            };
+            match finished.commit_on(&committer.state) {
+                Ok((step, activation)) => {
+                    let outcome = Outcome::Activation(Box::new(activation));
+                    return Ok((committer, Ok(Prepared::Step(Some(Box::new(step)), outcome))));
+                }
+                Err(NotCommitted::Stale) => {}
+                Err(NotCommitted::Failed(rejected)) => return Ok((committer, Err(rejected))),
+            }
+        }
+        Ok((committer, Err(Error::Contended { attempts: MAX_RUNS })))
+    }
+
+    async fn prepare_change(
+        &self,
+        operation: &Operation,
+        key: Option<&RequestKey>,
+    ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
+        let committer = self.settled().await?;
+        if let Some(replayed) = self.replayed(key).await? {
+            return Ok((committer, Ok(replayed)));
+        }
+        let prepared = self.prepare_on(&committer.state, operation);
+        Ok((committer, prepared))
+    }
+
+    fn prepare_on(&self, state: &State, operation: &Operation) -> Result<Prepared, Error> {
+        let guests = &self.inner.guests;
+        let (source, tree, sequence) = match operation {
+            Operation::Write { path, value } => {
+                let edit = |tx: &mut Transaction| tx.write(path, value.clone());
+                (Source::Host, Transaction::run(state, guests, edit)?, None)
+            }
+            Operation::Remove { path } => {
+                let edit = |tx: &mut Transaction| tx.remove(path);
+                (Source::Host, Transaction::run(state, guests, edit)?, None)
+            }
+            Operation::Enqueue { message } => {
+                let (tree, sequence) = state.enqueue(message.clone())?;
+                (Source::Inbox, tree, Some(sequence))
+            }
+            Operation::Acknowledge { sequence } => {
+                (Source::Inbox, state.acknowledge(*sequence)?, None)
+            }
+            Operation::Bury { sequence, reason } => {
+                (Source::Inbox, state.bury(*sequence, reason.clone())?, None)
+            }
+            Operation::Note | Operation::Exec { .. } | Operation::ExecSource { .. } => {
+                return Ok(Prepared::Step(None, Outcome::Noted));
+            }
+        };
+        let step = state.prepare(source, tree)?;
+        let outcome = match sequence {
+            Some(sequence) => Outcome::Enqueued { sequence },
+            None => Outcome::Change(Box::new(step.change.clone())),
+        };
+        Ok(Prepared::Step(Some(Box::new(step)), outcome))
+    }
+}
+
+/// An operation that is ready to land, or one that landed before.
+enum Prepared {
+    Step(Option<Box<Transition>>, Outcome),
+    Replayed(Box<Receipt>),
+}
+
+fn check_key(key: &ReceiptKey) -> Result<(), Error> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    for (what, text) in [("client", &key.client), ("request", &key.request)] {
+        if !(1..=128).contains(&text.len()) || !text.bytes().all(allowed) {
+            return Err(Error::BadKey {
+                what,
+                text: Text::from(text.chars().take(128).collect::<String>()),
+            });
+        }
+    }
+    Ok(())
+}

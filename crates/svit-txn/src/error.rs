@@ -1,0 +1,181 @@
+//! Everything that can be wrong with a process and its transitions.
+
+use svit_tree::guest::GuestError;
+use svit_tree::{Path, TreeError};
+use svit_value::{Digest, Text, ValueError};
+
+use crate::{LimitExceeded, LimitKind, RecordError, StoreError};
+
+/// Why a process could not be made, read or changed. Whatever it is, nothing was changed, except
+/// where the variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A path, an address or an edit is wrong.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// A value is wrong.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A limit was passed.
+    #[error(transparent)]
+    Limit(LimitExceeded),
+    /// A limit was chosen outside its range.
+    #[error("{} cannot be {chosen}: it is from 1 to {}", .limit.name(), .limit.maximum())]
+    BadLimit {
+        /// Which.
+        limit: LimitKind,
+        /// The value that was chosen.
+        chosen: u64,
+    },
+    /// A row of `/system/limits` that this version does not know.
+    #[error("{name:?} is not a limit")]
+    UnknownLimit {
+        /// The name of the row.
+        name: Text,
+    },
+    /// The caller may not write there.
+    #[error("{path} cannot be written directly; what is below `/memory` and `/lib` can")]
+    Denied {
+        /// Where.
+        path: Path,
+    },
+    /// There is no script at this path.
+    #[error("there is no script at {path}")]
+    NoScript {
+        /// Where one was wanted.
+        path: Path,
+    },
+    /// What stands in `/lib` is not a script.
+    #[error("{path} is not a script: {why}")]
+    BadScript {
+        /// Where.
+        path: Path,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No guest for this language is registered.
+    #[error("{path} is written in {language:?}, and no guest for it is attached")]
+    UnknownLanguage {
+        /// The script.
+        path: Path,
+        /// Its language.
+        language: Text,
+    },
+    /// A script was refused, or stopped.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The value at a path is not the expected one.
+    #[error("{path} has digest {}, not the expected {expected}", Shown(.actual))]
+    Changed {
+        /// Where.
+        path: Path,
+        /// The expected digest.
+        expected: Digest,
+        /// The digest that is there; none if nothing is.
+        actual: Option<Digest>,
+    },
+    /// Something stands where nothing was expected.
+    #[error("something is at {path} already")]
+    Occupied {
+        /// Where.
+        path: Path,
+    },
+    /// There is no such message in the inbox.
+    #[error("there is no message {sequence} in the inbox")]
+    NoMessage {
+        /// Its sequence number.
+        sequence: u64,
+    },
+    /// Another transition kept coming first.
+    #[error("gave up after {attempts} attempts: other transitions came first each time")]
+    Contended {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The same request key was used for another request.
+    #[error("request {request:?} of client {client:?} was made before with other content")]
+    ReusedKey {
+        /// The client.
+        client: Text,
+        /// The request id.
+        request: Text,
+    },
+    /// A key of a request is empty, too long, or of characters that are not allowed.
+    #[error("{what} {text:?} must be 1 to 128 of `A-Z a-z 0-9 - _ .`")]
+    BadKey {
+        /// `client` or `request`.
+        what: &'static str,
+        /// As it was given.
+        text: Text,
+    },
+    /// A stored record cannot be read.
+    #[error("version {version}: {source}")]
+    Record {
+        /// The version of the record, or of the base.
+        version: u64,
+        /// What is wrong with it.
+        source: RecordError,
+    },
+    /// A stored history does not hold together.
+    #[error("the history is damaged at version {version}: {why}")]
+    History {
+        /// Where it was seen.
+        version: u64,
+        /// What was seen.
+        why: String,
+    },
+    /// There is no such version.
+    #[error("version {version} is not there; versions {oldest} to {newest} are")]
+    NoVersion {
+        /// The wanted version.
+        version: u64,
+        /// The oldest that is kept.
+        oldest: u64,
+        /// The newest.
+        newest: u64,
+    },
+    /// The store refused or failed. After [`StoreError::Unknown`] the transition may have landed;
+    /// the next operation settles it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+struct Shown<'a>(&'a Option<Digest>);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(digest) => digest.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+impl Error {
+    /// A stable name for the sort of failure, in snake case.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Tree(e) => e.code(),
+            Self::Value(e) => e.code(),
+            Self::Limit(e) => e.limit.name(),
+            Self::BadLimit { .. } => "bad_limit",
+            Self::UnknownLimit { .. } => "unknown_limit",
+            Self::Denied { .. } => "denied",
+            Self::NoScript { .. } => "no_script",
+            Self::BadScript { .. } => "bad_script",
+            Self::UnknownLanguage { .. } => "unknown_language",
+            Self::Guest(e) => &e.code,
+            Self::Changed { .. } => "changed",
+            Self::Occupied { .. } => "occupied",
+            Self::NoMessage { .. } => "no_message",
+            Self::Contended { .. } => "contended",
+            Self::ReusedKey { .. } => "reused_key",
+            Self::BadKey { .. } => "bad_key",
+            Self::Record { source, .. } => source.code(),
+            Self::History { .. } => "damaged_history",
+            Self::NoVersion { .. } => "no_version",
+            Self::Store(e) => e.code(),
+        }
+    }
+}

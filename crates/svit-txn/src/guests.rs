@@ -1,0 +1,140 @@
+//! Which guest runs which language; the built-in one is known here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, Program};
+use svit_tree::{Node, Path, Tree};
+use svit_value::{Map, Text, Value};
+
+use crate::Error;
+
+/// The language of a script that names none.
+pub const DEFAULT_LANGUAGE: &str = "svit-lisp@2";
+
+/// The guests of a process, by language.
+#[derive(Clone)]
+pub(crate) struct Guests {
+    by_language: Arc<BTreeMap<String, Arc<dyn Guest>>>,
+}
+
+impl std::fmt::Debug for Guests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.by_language.keys()).finish()
+    }
+}
+
+impl Default for Guests {
+    fn default() -> Self {
+        #[cfg(feature = "lisp")]
+        let built_in: [Arc<dyn Guest>; 1] = [Arc::new(svit_lisp::Lisp::new())];
+        #[cfg(not(feature = "lisp"))]
+        let built_in: [Arc<dyn Guest>; 0] = [];
+        let by_language = built_in
+            .into_iter()
+            .map(|guest| (guest.language().to_owned(), guest))
+            .collect();
+        Self {
+            by_language: Arc::new(by_language),
+        }
+    }
+}
+
+impl Guests {
+    pub(crate) fn add(&mut self, guest: Arc<dyn Guest>) {
+        Arc::make_mut(&mut self.by_language).insert(guest.language().to_owned(), guest);
+    }
+
+    /// Checks a program without running it.
+    pub(crate) fn check(
+        &self,
+        path: &Path,
+        program: &Program,
+        limits: &GuestLimits,
+    ) -> Result<(), Error> {
+        let guest = self.of(path, program)?;
+        contained(program, || guest.check(program, limits))
+    }
+
+    /// Runs a program.
+    pub(crate) fn run(
+        &self,
+        path: &Path,
+        program: &Program,
+        input: Value,
+        host: Arc<dyn Host>,
+        limits: &GuestLimits,
+    ) -> Result<Value, Error> {
+        let guest = self.of(path, program)?;
+        contained(program, || guest.run(program, input, host, limits))
+    }
+
+    /// The guest for a program.
+    fn of(&self, path: &Path, program: &Program) -> Result<&Arc<dyn Guest>, Error> {
+        self.by_language
+            .get(&*program.language)
+            .ok_or_else(|| Error::UnknownLanguage {
+                path: path.clone(),
+                language: program.language.clone(),
+            })
+    }
+}
+
+/// Calls a guest so that its panic ends the program and nothing else. A guest must not panic, but a
+/// process has to outlive one that does; what it shares with us is behind locks that expect it.
+fn contained<T>(
+    program: &Program,
+    call: impl FnOnce() -> Result<T, GuestError>,
+) -> Result<T, Error> {
+    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        let message = format!(
+            "{}: the guest for {:?} failed inside",
+            program.name, program.language
+        );
+        Err(GuestError::new(GuestErrorKind::Panic, "panic", message))
+    });
+    Ok(result?)
+}
+
+/// The script at `/lib/<name>`.
+pub(crate) fn script_at(tree: &Tree, path: &Path) -> Result<Program, Error> {
+    let in_library = Node::of(path) == Some(Node::Lib) && path.len() == 2;
+    match tree.get(path) {
+        Some(entry) if in_library => program(path, entry),
+        _ => Err(Error::NoScript { path: path.clone() }),
+    }
+}
+
+/// Reads a library entry: `{source, documentation?, language?}`, all of them texts.
+fn program(path: &Path, entry: &Value) -> Result<Program, Error> {
+    let bad = |why: String| Error::BadScript {
+        path: path.clone(),
+        why,
+    };
+    let Value::Map(map) = entry else {
+        return Err(bad(format!("expected a map, found {}", entry.kind())));
+    };
+    for (key, value) in map.iter() {
+        if !matches!(&**key, "source" | "documentation" | "language") {
+            return Err(bad(format!("unknown field {key:?}")));
+        }
+        if value.as_text().is_none() {
+            return Err(bad(format!("`{key}` is {}, not text", value.kind())));
+        }
+    }
+    let text = |key: &str| map.get(key).and_then(Value::as_text).cloned();
+    Ok(Program {
+        name: Text::from(path.to_string()),
+        source: text("source").ok_or_else(|| bad("there is no `source`".to_owned()))?,
+        language: text("language").unwrap_or_else(|| Text::from(DEFAULT_LANGUAGE)),
+    })
+}
+
+/// A library entry from what a host may give: the entry itself, or the source alone.
+pub(crate) fn entry(script: Value) -> Result<Value, Error> {
+    Ok(match script {
+        Value::Text(source) => Map::from_entries([("source", source)])?.into(),
+        other => other,
+    })
+}

@@ -1,0 +1,466 @@
+//! `Process`: a process in memory. Persistence is `DurableProcess`, on top of the same states.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svit_tree::guest::Guest;
+use svit_tree::{Address, Change, IntoAddress, IntoPath, Mutation, Node, Path, Source, Stat, Tree};
+use svit_value::{Digest, Map, Text, Value};
+
+use crate::activation::{Activation, Finished, Job, NotCommitted, run};
+use crate::guests::{self, Guests};
+use crate::state::{State, Transition, check_size};
+use crate::working::{check_access, check_scripts};
+use crate::{Base, BaseKind, Error, Limits, system};
+
+/// How often an activation runs again because what it read has changed meanwhile.
+pub(crate) const MAX_RUNS: u32 = 8;
+
+/// One process, in memory: structured memory, named scripts, an inbox, message intents and metadata,
+/// committed together.
+///
+/// Every change is one transition from version N to N+1, or nothing. Methods take `&self`; one
+/// activation runs at a time, and host writes wait for it. Reads see the newest committed version.
+///
+/// ```
+/// use svit_txn::Process;
+/// use svit_value::value;
+///
+/// let process = Process::builder("svit://local/demo")?
+///     .memory("count", 6)
+///     .library("counter", "(define (main input)
+///        (let ((n (+ (read \"/memory/count\") (value-get input \"/by\"))))
+///          (do (write \"/memory/count\" n) n)))")
+///     .build()?;
+/// # #[cfg(feature = "lisp")] {
+/// let activation = process.exec("/lib/counter", value!({"by": 3}))?;
+/// assert_eq!((activation.output, activation.version), (9.into(), 1));
+/// # }
+/// # Ok::<(), svit_txn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Process {
+    base: Base,
+    guests: Guests,
+    /// Held while a guest runs and while a host change is made.
+    turn: Mutex<()>,
+    state: Mutex<State>,
+}
+
+impl Process {
+    /// Starts to describe a new process.
+    ///
+    /// # Errors
+    /// The address is malformed.
+    pub fn builder(address: impl IntoAddress) -> Result<ProcessBuilder, Error> {
+        Ok(ProcessBuilder::new(address.into_address()?))
+    }
+
+    pub(crate) fn new(base: Base, guests: Guests, state: State) -> Self {
+        Self {
+            base,
+            guests,
+            turn: Mutex::new(()),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Takes the parts that a durable process continues with.
+    pub(crate) fn into_parts(self) -> (Guests, State) {
+        let state = self.state.into_inner();
+        (self.guests, state.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A state is replaced in one assignment, so a panic elsewhere cannot leave half of one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn snapshot_state(&self) -> State {
+        self.lock().clone()
+    }
+
+    /// The address.
+    pub fn address(&self) -> Address {
+        self.lock().address.clone()
+    }
+
+    /// The newest version. A new process is at 0.
+    pub fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// The digest of `/` at the newest version.
+    pub fn root_digest(&self) -> Digest {
+        self.lock().tree.digest()
+    }
+
+    /// Where the history of this process starts.
+    pub const fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        (*self.lock().limits).clone()
+    }
+
+    /// The value at `path`, if there is one. O(depth * log n).
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
+        let path = path.into_path()?;
+        Ok(self.lock().tree.get(&path).cloned())
+    }
+
+    /// The sorted names of the children of `path`.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn discover(&self, path: impl IntoPath) -> Result<Vec<Text>, Error> {
+        let path = path.into_path()?;
+        Ok(self.lock().tree.children(&path))
+    }
+
+    /// Facts about `path`; none where nothing is.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
+        let path = path.into_path()?;
+        Ok(Stat::of(&self.lock().tree, &path))
+    }
+
+    /// Sets the value at `path`, below `/memory` or `/lib`, as one transition.
+    ///
+    /// # Errors
+    /// [`Error::Denied`] elsewhere; a missing parent, a limit, or a script that does not compile.
+    pub fn write(&self, path: impl IntoPath, value: impl Into<Value>) -> Result<Change, Error> {
+        self.transact(|tx| tx.write(path, value))
+    }
+
+    /// Sets the value at `path` if what is there has this digest; `None` expects nothing there.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if it has not; else as [`write`](Self::write).
+    pub fn write_if(
+        &self,
+        path: impl IntoPath,
+        value: impl Into<Value>,
+        expected: Option<Digest>,
+    ) -> Result<Change, Error> {
+        self.transact(|tx| tx.write_if(path, value, expected))
+    }
+
+    /// Removes what is at `path`, as one transition.
+    ///
+    /// # Errors
+    /// [`Error::Denied`] outside `/memory` and `/lib`; nothing is there.
+    pub fn remove(&self, path: impl IntoPath) -> Result<Change, Error> {
+        self.transact(|tx| tx.remove(path))
+    }
+
+    /// Makes several edits as one transition: all of them, or none if `edit` fails.
+    ///
+    /// # Errors
+    /// What `edit` returns; a limit, or a script that does not compile.
+    pub fn transact(
+        &self,
+        edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
+    ) -> Result<Change, Error> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.snapshot_state();
+        let tree = Transaction::run(&state, &self.guests, edit)?;
+        Ok(self.publish(state.prepare(Source::Host, tree)?))
+    }
+
+    /// Runs the script at `path`, `/lib/<name>`, and commits what it did as one transition. Blocks.
+    ///
+    /// # Errors
+    /// Whatever it is, the process is as it was: no such script, a syntax or run time error, a
+    /// limit, ticks or time used up.
+    pub fn exec(&self, path: impl IntoPath, input: impl Into<Value>) -> Result<Activation, Error> {
+        let job = Job::Script(path.into_path()?);
+        let input = input.into();
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..MAX_RUNS {
+            let finished = run(&self.snapshot_state(), &self.guests, &job, input.clone())?;
+            match self.commit(&finished) {
+                Ok(activation) => return Ok(activation),
+                Err(NotCommitted::Stale) => {}
+                Err(NotCommitted::Failed(error)) => return Err(error),
+            }
+        }
+        Err(Error::Contended { attempts: MAX_RUNS })
+    }
+
+    fn commit(&self, finished: &Finished) -> Result<Activation, NotCommitted> {
+        let mut state = self.lock();
+        let (transition, activation) = finished.commit_on(&state)?;
+        *state = transition.after;
+        Ok(activation)
+    }
+
+    fn publish(&self, transition: Transition) -> Change {
+        *self.lock() = transition.after;
+        transition.change
+    }
+
+    /// Puts a message behind the others in `/inbox`, and returns its sequence number. Never waits
+    /// for a script.
+    ///
+    /// # Errors
+    /// The inbox is full, or the message is too large.
+    pub fn enqueue(&self, message: impl Into<Value>) -> Result<u64, Error> {
+        let mut state = self.lock();
+        let (tree, sequence) = state.enqueue(message.into())?;
+        *state = state.prepare(Source::Inbox, tree)?.after;
+        Ok(sequence)
+    }
+
+    /// Takes a message out of `/inbox`. Never waits for a script.
+    ///
+    /// # Errors
+    /// [`Error::NoMessage`].
+    pub fn acknowledge(&self, sequence: u64) -> Result<(), Error> {
+        let mut state = self.lock();
+        let tree = state.acknowledge(sequence)?;
+        *state = state.prepare(Source::Inbox, tree)?.after;
+        Ok(())
+    }
+
+    /// A child that starts with this process's memory, scripts and limits at its newest version,
+    /// and with an identity of its own. O(1); the parent is not changed, now or later.
+    ///
+    /// # Errors
+    /// The address is malformed.
+    pub fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
+        let parent = self.snapshot_state();
+        let (base, transition) = fork_state(&parent, address.into_address()?, 0)?;
+        Ok(Self::new(base, self.guests.clone(), transition.after))
+    }
+}
+
+/// The base of a child, and its first transition, which gives it its identity.
+pub(crate) fn fork_state(
+    parent: &State,
+    address: Address,
+    events: u64,
+) -> Result<(Base, Transition), Error> {
+    let base = Base {
+        address: address.clone(),
+        version: parent.version,
+        root: parent.tree.digest(),
+        kind: BaseKind::Forked {
+            parent: parent.address.clone(),
+            record: parent.head,
+            events,
+        },
+    };
+    let tree = system::forked(
+        &parent.tree,
+        &parent.address,
+        parent.version,
+        parent.head,
+        &address,
+    )?;
+    let state = State {
+        address,
+        head: base.digest(),
+        ..parent.clone()
+    };
+    let transition = state.prepare(Source::Fork, tree)?;
+    Ok((base, transition))
+}
+
+/// Several edits of a host that become one transition. See [`Process::transact`].
+#[derive(Debug)]
+pub struct Transaction {
+    tree: Tree,
+    limits: Arc<Limits>,
+    staged: Vec<Text>,
+}
+
+impl Transaction {
+    pub(crate) fn run(
+        state: &State,
+        guests: &Guests,
+        edit: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Tree, Error> {
+        let mut tx = Self {
+            tree: state.tree.clone(),
+            limits: state.limits.clone(),
+            staged: Vec::new(),
+        };
+        edit(&mut tx)?;
+        let wall = std::time::Duration::from_millis(state.limits.max_execution_millis);
+        check_scripts(&tx.tree, &tx.staged, guests, &tx.limits.guest_limits(wall))?;
+        Ok(tx.tree)
+    }
+
+    /// The value at `path`, the edits so far included.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
+        Ok(self.tree.get(&path.into_path()?).cloned())
+    }
+
+    /// Sets the value at `path`.
+    ///
+    /// # Errors
+    /// As [`Process::write`].
+    pub fn write(&mut self, path: impl IntoPath, value: impl Into<Value>) -> Result<(), Error> {
+        let (path, value) = (path.into_path()?, value.into());
+        check_access(&path)?;
+        self.limits.check_value(&value, Some(&path))?;
+        self.edit(Mutation::set(path, value))
+    }
+
+    /// Sets the value at `path` if what is there has this digest; `None` expects nothing there.
+    ///
+    /// # Errors
+    /// As [`Process::write_if`].
+    pub fn write_if(
+        &mut self,
+        path: impl IntoPath,
+        value: impl Into<Value>,
+        expected: Option<Digest>,
+    ) -> Result<(), Error> {
+        let path = path.into_path()?;
+        let actual = self.tree.get(&path).map(Value::digest);
+        if actual == expected {
+            return self.write(path, value);
+        }
+        Err(match expected {
+            Some(expected) => Error::Changed {
+                path,
+                expected,
+                actual,
+            },
+            None => Error::Occupied { path },
+        })
+    }
+
+    /// Removes what is at `path`.
+    ///
+    /// # Errors
+    /// As [`Process::remove`].
+    pub fn remove(&mut self, path: impl IntoPath) -> Result<(), Error> {
+        let path = path.into_path()?;
+        check_access(&path)?;
+        self.edit(Mutation::remove(path))
+    }
+
+    fn edit(&mut self, edit: Mutation) -> Result<(), Error> {
+        let tree = self.tree.apply(std::slice::from_ref(&edit))?;
+        if Node::of(&edit.path) == Some(Node::Lib) {
+            self.staged
+                .extend(edit.path.segments().nth(1).map(Text::from));
+        }
+        self.tree = tree;
+        Ok(())
+    }
+}
+
+/// Describes a new process. The first bad input is kept and returned by [`build`](Self::build).
+#[derive(Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct ProcessBuilder {
+    address: Address,
+    guests: Guests,
+    limits: Limits,
+    memory: Map,
+    library: Map,
+    failure: Option<Error>,
+}
+
+impl ProcessBuilder {
+    fn new(address: Address) -> Self {
+        Self {
+            address,
+            guests: Guests::default(),
+            limits: Limits::default(),
+            memory: Map::new(),
+            library: Map::new(),
+            failure: None,
+        }
+    }
+
+    /// An application value, at `/memory/<name>`.
+    pub fn memory(mut self, name: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let added = Path::root()
+            .join(name)
+            .map_err(Error::from)
+            .and_then(|_| Ok(self.memory.insert(name, value)?));
+        self.note(added.err());
+        self
+    }
+
+    /// A script, at `/lib/<name>`: an entry `{source, documentation?, language?}`, or the source.
+    pub fn library(mut self, name: &str, script: impl Into<Value>) -> Self {
+        let added = Path::root()
+            .join(name)
+            .map_err(Error::from)
+            .and_then(|_| guests::entry(script.into()))
+            .and_then(|entry| Ok(self.library.insert(name, entry)?));
+        self.note(added.err());
+        self
+    }
+
+    /// The limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.note(limits.validate().err());
+        self.limits = limits;
+        self
+    }
+
+    /// A guest for another language, or another one for a language that is there.
+    pub fn guest(mut self, guest: Arc<dyn Guest>) -> Self {
+        self.guests.add(guest);
+        self
+    }
+
+    fn note(&mut self, failure: Option<Error>) {
+        self.failure = self.failure.take().or(failure);
+    }
+
+    /// The process, at version 0.
+    ///
+    /// # Errors
+    /// The first bad input; a value past the limits; a script that does not compile.
+    pub fn build(self) -> Result<Process, Error> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        for (node, entries) in [(Node::Memory, &self.memory), (Node::Lib, &self.library)] {
+            let node = Path::root().join(node.name())?;
+            for (name, value) in entries.iter() {
+                self.limits.check_value(value, Some(&node.join(name)?))?;
+            }
+        }
+        let tree = Tree::new()
+            .with(Node::System, system::created(&self.address, &self.limits)?)?
+            .with(Node::Memory, self.memory)?
+            .with(Node::Lib, self.library.clone())?;
+        check_size(&self.limits, &tree)?;
+        let wall = std::time::Duration::from_millis(self.limits.max_execution_millis);
+        let guest_limits = self.limits.guest_limits(wall);
+        check_scripts(&tree, self.library.keys(), &self.guests, &guest_limits)?;
+        let base = Base {
+            address: self.address.clone(),
+            version: 0,
+            root: tree.digest(),
+            kind: BaseKind::Created,
+        };
+        let state = State {
+            address: self.address,
+            version: 0,
+            head: base.digest(),
+            tree,
+            limits: Arc::new(self.limits),
+        };
+        Ok(Process::new(base, self.guests, state))
+    }
+}

@@ -1,0 +1,87 @@
+//! `ProcessTransaction`: the stored record of one transition, `svit-transaction@1`.
+
+use svit_tree::{Address, Mutation, Source, touched};
+use svit_value::{Digest, List, Map, Value};
+
+use crate::codec::{self, Fields};
+use crate::store::StoredRecord;
+use crate::{Error, LimitKind, Limits, RecordError};
+
+/// The name of the stored form.
+pub const TRANSACTION_FORMAT: &str = "svit-transaction@1";
+
+/// One transition as it is stored: what differs between two roots, and where it stands in the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessTransaction {
+    /// The process.
+    pub address: Address,
+    /// The version after it.
+    pub version: u64,
+    /// The digest of the record, or base, before.
+    pub previous: Digest,
+    /// Who made it.
+    pub source: Source,
+    /// Milliseconds since the Unix epoch by the host's clock. Informative; never in the root.
+    pub committed_at: u64,
+    /// The edits that lead to `root`.
+    pub mutations: Vec<Mutation>,
+    /// The root digest after it.
+    pub root: Digest,
+}
+
+impl ProcessTransaction {
+    /// The stored form, with its digest and the derived columns. O(mutations).
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it is longer than `max_record_bytes`.
+    pub fn to_stored(&self, limits: &Limits) -> Result<StoredRecord, Error> {
+        let mutations = self
+            .mutations
+            .iter()
+            .map(Mutation::to_value)
+            .collect::<Result<Vec<_>, _>>()?;
+        let entries = [
+            ("format", Value::from(TRANSACTION_FORMAT)),
+            ("address", Value::from(self.address.as_str())),
+            ("version", codec::count(self.version)),
+            ("previous", codec::digest(self.previous)),
+            ("source", Value::from(self.source.as_str())),
+            ("committed_at", codec::count(self.committed_at)),
+            ("mutations", Value::List(List::from_values(mutations)?)),
+            ("root", codec::digest(self.root)),
+        ];
+        let value = Value::Map(Map::from_entries(entries)?);
+        limits.check(LimitKind::RecordBytes, value.measure().cbor_len)?;
+        let body = value.encode();
+        Ok(StoredRecord {
+            version: self.version,
+            previous: self.previous,
+            digest: Digest::of(&body),
+            root: self.root,
+            paths: touched(&self.mutations),
+            body,
+        })
+    }
+
+    /// Reads the stored form. Exactly what [`to_stored`](Self::to_stored) writes is accepted.
+    ///
+    /// # Errors
+    /// [`RecordError`]; an unknown format, source or operation is refused.
+    pub fn from_bytes(body: &[u8]) -> Result<Self, RecordError> {
+        let value = Value::decode(body, &codec::STORED)?;
+        let fields = Fields::of("record", &value)?;
+        fields.format(TRANSACTION_FORMAT)?;
+        fields.exactly(8)?;
+        let source = fields.text("source")?;
+        Ok(Self {
+            address: fields.address("address")?,
+            version: fields.count("version")?,
+            previous: fields.digest("previous")?,
+            source: Source::parse(source)
+                .ok_or_else(|| fields.bad("source", &format!("unknown source {source:?}")))?,
+            committed_at: fields.count("committed_at")?,
+            mutations: fields.mutations("mutations")?,
+            root: fields.digest("root")?,
+        })
+    }
+}

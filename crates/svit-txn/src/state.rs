@@ -1,0 +1,172 @@
+//! One committed state, and the step from one to the next.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use svit_tree::{Address, Change, Node, Path, Source, Tree, diff};
+use svit_value::{Digest, Map, Value};
+
+use crate::record::ProcessTransaction;
+use crate::store::StoredRecord;
+use crate::{Error, LimitKind, Limits};
+
+/// A committed version of a process. Cloning is O(1).
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) address: Address,
+    pub(crate) version: u64,
+    /// The digest of the record, or base, that led here.
+    pub(crate) head: Digest,
+    pub(crate) tree: Tree,
+    pub(crate) limits: Arc<Limits>,
+}
+
+/// A checked step that is not yet visible to anybody: make it durable, then publish it.
+#[must_use = "a prepared transition has changed nothing yet"]
+#[derive(Clone, Debug)]
+pub(crate) struct Transition {
+    pub(crate) record: StoredRecord,
+    pub(crate) change: Change,
+    pub(crate) after: State,
+}
+
+impl State {
+    /// Prepares the step to `after`.
+    ///
+    /// What is recorded is the difference of the two roots, and applying it must lead to the same
+    /// root: a step that cannot be replayed cannot be prepared.
+    pub(crate) fn prepare(&self, source: Source, after: Tree) -> Result<Transition, Error> {
+        check_size(&self.limits, &after)?;
+        let mutations = diff(self.tree.root(), after.root());
+        let replayed = self.tree.apply(&mutations)?;
+        let root = after.digest();
+        if replayed.digest() != root {
+            return Err(Error::History {
+                version: self.version + 1,
+                why: "the edits do not lead to the new root".to_owned(),
+            });
+        }
+        let record = ProcessTransaction {
+            address: self.address.clone(),
+            version: self.version + 1,
+            previous: self.head,
+            source,
+            committed_at: now_millis(),
+            mutations,
+            root,
+        };
+        let stored = record.to_stored(&self.limits)?;
+        let after = Self {
+            address: self.address.clone(),
+            version: record.version,
+            head: stored.digest,
+            limits: self.limits.clone(),
+            tree: after,
+        };
+        Ok(Transition {
+            change: Change::new(record.version, source, record.mutations, after.tree.root()),
+            record: stored,
+            after,
+        })
+    }
+
+    /// The tree with a message behind the others in the inbox, and the message's sequence number,
+    /// which is the version that accepts it: unique and ascending without a counter.
+    pub(crate) fn enqueue(&self, message: Value) -> Result<(Tree, u64), Error> {
+        self.limits.check_value(&message, None)?;
+        let mut inbox = self.tree.node(Node::Inbox).clone();
+        let waiting = inbox.len() as u64 + 1;
+        self.limits.check(LimitKind::Inbox, waiting)?;
+        let sequence = self.version + 1;
+        inbox.insert(sequence_key(sequence), message)?;
+        Ok((self.tree.with(Node::Inbox, inbox)?, sequence))
+    }
+
+    /// The tree without one message of the inbox.
+    pub(crate) fn acknowledge(&self, sequence: u64) -> Result<Tree, Error> {
+        let mut inbox = self.tree.node(Node::Inbox).clone();
+        match inbox.remove(&sequence_key(sequence)) {
+            Some(_) => Ok(self.tree.with(Node::Inbox, inbox)?),
+            None => Err(Error::NoMessage { sequence }),
+        }
+    }
+
+    /// The tree without an inbox message, which stands in `/thread/dead` with the reason instead.
+    pub(crate) fn bury(&self, sequence: u64, reason: Value) -> Result<Tree, Error> {
+        let key = sequence_key(sequence);
+        let message = self.tree.node(Node::Inbox).get(&key).cloned();
+        let tree = self.acknowledge(sequence)?;
+        let mut thread = tree.node(Node::Thread).clone();
+        let dead = thread.get("dead").and_then(Value::as_map).cloned();
+        let mut dead = dead.unwrap_or_default();
+        let letter = [("message", message.unwrap_or_default()), ("reason", reason)];
+        dead.insert(key, Map::from_entries(letter)?)?;
+        thread.insert("dead", dead)?;
+        Ok(tree.with(Node::Thread, thread)?)
+    }
+
+    /// The tree with intents behind the others in `/system/outbox`, and their ids.
+    pub(crate) fn send(
+        &self,
+        tree: &Tree,
+        messages: &[Value],
+    ) -> Result<(Tree, Vec<Intent>), Error> {
+        if messages.is_empty() {
+            return Ok((tree.clone(), Vec::new()));
+        }
+        let version = self.version + 1;
+        let mut system = tree.node(Node::System).clone();
+        let outbox = system.get("outbox").and_then(Value::as_map).cloned();
+        let mut outbox = outbox.unwrap_or_default();
+        let mut intents = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
+            let intent = Intent {
+                id: format!("{}#{version}.{index}", self.address),
+                message: message.clone(),
+            };
+            // Sixteen digits that ascend with version and index; an activation has at most 10,000.
+            let key = format!("{version:012}{index:04}");
+            let entry = [
+                ("id", Value::from(intent.id.as_str())),
+                ("message", message.clone()),
+            ];
+            outbox.insert(key, Map::from_entries(entry)?)?;
+            intents.push(intent);
+        }
+        self.limits.check(LimitKind::Outbox, outbox.len() as u64)?;
+        system.insert("outbox", outbox)?;
+        Ok((tree.with(Node::System, system)?, intents))
+    }
+}
+
+/// A message that a script wants the host to deliver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intent {
+    /// `<address>#<version>.<index>`, the same on every replay.
+    pub id: String,
+    /// The message as the script gave it.
+    pub message: Value,
+}
+
+/// A sequence number as a key: 16 digits, so that keys sort by number.
+pub(crate) fn sequence_key(sequence: u64) -> String {
+    format!("{sequence:016}")
+}
+
+pub(crate) fn check_size(limits: &Limits, tree: &Tree) -> Result<(), Error> {
+    let measure = tree.root().measure();
+    let root = Path::root();
+    [
+        (LimitKind::TreeNodes, measure.nodes),
+        (LimitKind::TreeBytes, measure.cbor_len),
+    ]
+    .into_iter()
+    .find_map(|(kind, actual)| limits.exceeded(kind, actual, Some(&root)))
+    .map_or(Ok(()), |e| Err(Error::Limit(e)))
+}
+
+/// The host's clock, for `committed_at` only.
+fn now_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,317 @@
+//! The private working copy of an activation: what a script sees, and where its effects wait.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use svit_tree::guest::{GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, Program};
+use svit_tree::{Access, Mutation, Node, Path, Stat, Tree};
+use svit_value::{Digest, Text, Value};
+
+use crate::guests::{Guests, script_at};
+use crate::state::State;
+use crate::{Error, LimitKind, Limits};
+
+/// How many reads an activation reports.
+const REPORTED_READS: usize = 32;
+
+/// A log record of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRecord {
+    /// How serious it is.
+    pub level: LogLevel,
+    /// What the script said.
+    pub message: Text,
+    /// What it added.
+    pub fields: Value,
+}
+
+/// A value that an activation read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Where.
+    pub path: Path,
+    /// The digest of what was there; none if nothing was.
+    pub digest: Option<Digest>,
+}
+
+/// What an activation has done so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) tree: Tree,
+    pub(crate) logs: Vec<LogRecord>,
+    pub(crate) messages: Vec<Value>,
+    pub(crate) reads: Vec<Read>,
+    /// Nodes of which anything was read, in the order of [`Node::ALL`].
+    pub(crate) nodes_read: [bool; Node::ALL.len()],
+    /// Names below `/lib` that were written or removed.
+    staged: BTreeSet<Text>,
+    depth: u64,
+}
+
+/// The host of one activation.
+pub(crate) struct Working {
+    this: Weak<Self>,
+    limits: Arc<Limits>,
+    guests: Guests,
+    meter: Meter,
+    deadline: Instant,
+    draft: Mutex<Draft>,
+    /// The first refusal that ends the activation, so that a guest cannot go on as if nothing was.
+    stopped: OnceLock<HostError>,
+}
+
+impl Working {
+    pub(crate) fn new(state: &State, guests: Guests) -> Arc<Self> {
+        let draft = Draft {
+            tree: state.tree.clone(),
+            logs: Vec::new(),
+            messages: Vec::new(),
+            reads: Vec::new(),
+            nodes_read: Default::default(),
+            staged: BTreeSet::new(),
+            depth: 0,
+        };
+        let wall = Duration::from_millis(state.limits.max_execution_millis);
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            limits: state.limits.clone(),
+            guests,
+            meter: Meter::new(state.limits.max_ticks),
+            deadline: Instant::now() + wall,
+            draft: Mutex::new(draft),
+            stopped: OnceLock::new(),
+        })
+    }
+
+    fn draft(&self) -> MutexGuard<'_, Draft> {
+        // A panic while the lock is held leaves a draft that nobody will commit.
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a run that starts now may use.
+    pub(crate) fn guest_limits(&self) -> GuestLimits {
+        self.limits
+            .guest_limits(self.deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Runs a program in this working copy, and checks what goes in and comes out.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        path: &Path,
+        program: &Program,
+        input: Value,
+    ) -> Result<Value, Error> {
+        self.limits.check_value(&input, None)?;
+        let host: Arc<dyn Host> = self.clone();
+        let limits = self.guest_limits();
+        let output = self.guests.run(path, program, input, host, &limits)?;
+        self.limits.check_value(&output, None)?;
+        Ok(output)
+    }
+
+    /// The draft as it ended, if nothing stopped it and every script that it staged compiles.
+    pub(crate) fn finish(&self) -> Result<Draft, Error> {
+        if let Some(stopped) = self.stopped.get() {
+            let (code, message) = (stopped.code.clone(), stopped.message.clone());
+            let error = GuestError::new(GuestErrorKind::Host, code, message);
+            return Err(Error::Guest(GuestError {
+                host: Some(stopped.clone()),
+                ..error
+            }));
+        }
+        let draft = self.draft().clone();
+        check_scripts(
+            &draft.tree,
+            &draft.staged,
+            &self.guests,
+            &self.guest_limits(),
+        )?;
+        Ok(draft)
+    }
+
+    /// An error of ours as a script sees it. One that ends the activation is remembered.
+    fn refuse(&self, error: Error) -> HostError {
+        let (code, message) = (error.code(), error.to_string());
+        let hard = match &error {
+            Error::Limit(_) => true,
+            Error::Guest(e) => e.is_hard(),
+            _ => false,
+        };
+        if !hard {
+            return HostError::soft(code, message);
+        }
+        let refusal = HostError::hard(code, message);
+        self.stopped.get_or_init(|| refusal.clone());
+        refusal
+    }
+
+    fn note_read(&self, draft: &mut Draft, path: &Path) {
+        match Node::of(path) {
+            Some(node) => draft.nodes_read[node as usize] = true,
+            None => draft.nodes_read = [true; Node::ALL.len()],
+        }
+        if draft.reads.len() < REPORTED_READS && draft.reads.iter().all(|read| read.path != *path) {
+            let digest = draft.tree.get(path).map(Value::digest);
+            draft.reads.push(Read {
+                path: path.clone(),
+                digest,
+            });
+        }
+    }
+
+    fn edit(&self, edit: Mutation) -> Result<(), Error> {
+        let mut draft = self.draft();
+        let tree = draft.tree.apply(std::slice::from_ref(&edit))?;
+        if Node::of(&edit.path) == Some(Node::Lib)
+            && let Some(name) = edit.path.segments().nth(1)
+        {
+            draft.staged.insert(Text::from(name));
+            let staged = draft.staged.len() as u64;
+            self.limits.check(LimitKind::StagedScripts, staged)?;
+        }
+        draft.tree = tree;
+        Ok(())
+    }
+
+    fn enter(&self) -> Result<Draft, HostError> {
+        let mut draft = self.draft();
+        let saved = draft.clone();
+        self.limits
+            .check(LimitKind::ExecDepth, draft.depth + 1)
+            .map_err(|error| self.refuse(error))?;
+        draft.depth += 1;
+        Ok(saved)
+    }
+
+    fn leave(&self, saved: Draft, failed: bool) {
+        let mut draft = self.draft();
+        if failed {
+            // What was read stays known: a rebase depends on it.
+            let reads = std::mem::take(&mut draft.reads);
+            let nodes_read = draft.nodes_read;
+            *draft = Draft {
+                reads,
+                nodes_read,
+                ..saved
+            };
+        } else {
+            draft.depth = saved.depth;
+        }
+    }
+}
+
+/// Compiles the named scripts of a tree, those that are still there.
+pub(crate) fn check_scripts<'a>(
+    tree: &Tree,
+    names: impl IntoIterator<Item = &'a Text>,
+    guests: &Guests,
+    limits: &GuestLimits,
+) -> Result<(), Error> {
+    let library = Path::root().join(Node::Lib.name())?;
+    for name in names {
+        let path = library.join(name)?;
+        if tree.get(&path).is_some() {
+            let program = script_at(tree, &path)?;
+            guests.check(&path, &program, limits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a caller may write at `path` directly.
+pub(crate) fn check_access(path: &Path) -> Result<(), Error> {
+    match Access::at(path) {
+        Access::ReadWrite => Ok(()),
+        Access::Read => Err(Error::Denied { path: path.clone() }),
+    }
+}
+
+impl Host for Working {
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    fn discover(&self, path: &Path) -> Result<Vec<Text>, HostError> {
+        let mut draft = self.draft();
+        self.note_read(&mut draft, path);
+        Ok(draft.tree.children(path))
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Value>, HostError> {
+        let mut draft = self.draft();
+        self.note_read(&mut draft, path);
+        Ok(draft.tree.get(path).cloned())
+    }
+
+    fn stat(&self, path: &Path) -> Result<Value, HostError> {
+        let mut draft = self.draft();
+        self.note_read(&mut draft, path);
+        Ok(Stat::of(&draft.tree, path).map_or(Value::Null, |stat| stat.to_value()))
+    }
+
+    fn write(&self, path: &Path, value: Value) -> Result<(), HostError> {
+        check_access(path)
+            .and_then(|()| self.limits.check_value(&value, Some(path)))
+            .and_then(|()| self.edit(Mutation::set(path.clone(), value)))
+            .map_err(|error| self.refuse(error))
+    }
+
+    fn remove(&self, path: &Path) -> Result<bool, HostError> {
+        check_access(path).map_err(|error| self.refuse(error))?;
+        if self.draft().tree.get(path).is_none() {
+            return Ok(false);
+        }
+        self.edit(Mutation::remove(path.clone())).map_err(|error| self.refuse(error))?;
+        Ok(true)
+    }
+
+    fn exec(&self, path: &Path, input: Value) -> Result<Value, HostError> {
+        let Some(this) = self.this.upgrade() else {
+            return Err(HostError::hard("ended", "the activation has ended"));
+        };
+        let program = {
+            let mut draft = self.draft();
+            self.note_read(&mut draft, path);
+            script_at(&draft.tree, path).map_err(|error| self.refuse(error))?
+        };
+        let saved = self.enter()?;
+        let result = this.run(path, &program, input);
+        self.leave(saved, result.is_err());
+        result.map_err(|error| self.refuse(error))
+    }
+
+    fn log(&self, level: LogLevel, message: Text, fields: Value) -> Result<(), HostError> {
+        let mut draft = self.draft();
+        let logs = draft.logs.len() as u64 + 1;
+        self.limits
+            .check(LimitKind::Logs, logs)
+            .and_then(|()| self.limits.check_value(&Value::Text(message.clone()), None))
+            .and_then(|()| self.limits.check_value(&fields, None))
+            .map_err(|error| self.refuse(error))?;
+        draft.logs.push(LogRecord {
+            level,
+            message,
+            fields,
+        });
+        Ok(())
+    }
+
+    fn send(&self, message: Value) -> Result<(), HostError> {
+        let mut draft = self.draft();
+        let messages = draft.messages.len() as u64 + 1;
+        self.limits
+            .check(LimitKind::Messages, messages)
+            .and_then(|()| self.limits.check_value(&message, None))
+            .map_err(|error| self.refuse(error))?;
+        draft.messages.push(message);
+        Ok(())
+    }
+
+    fn port_call(&self, name: &str, _input: Value) -> Result<Value, HostError> {
+        Err(HostError::soft(
+            "unavailable",
+            format!("no port {name:?} is attached"),
+        ))
+    }
+}
