@@ -159,3 +159,6 @@ impl IntoAddress for &String {
         Address::parse(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

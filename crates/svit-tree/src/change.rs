@@ -115,3 +115,6 @@ pub fn touched(mutations: &[Mutation]) -> Vec<Path> {
     paths.dedup();
     paths
 }
+
+#[cfg(test)]
+mod tests;

@@ -379,3 +379,6 @@ pub trait Guest: Send + Sync {
         limits: &GuestLimits,
     ) -> Result<Value, GuestError>;
 }
+
+#[cfg(test)]
+mod tests;

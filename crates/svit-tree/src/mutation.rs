@@ -1,6 +1,6 @@
 //! `Mutation`: one edit of a tree, and its stored form.
 
-use svit_value::{List, Map, Text, Value};
+use svit_value::{List, Map, Value};
 
 use crate::{Path, TreeError};
 
@@ -119,18 +119,33 @@ impl Mutation {
         Ok(Self { path, op })
     }
 
-    /// Bytes of the stored form.
+    /// Bytes of the stored form, without making it.
     pub(crate) fn stored_len(&self) -> u64 {
-        // A map head, the keys `op` and `path`, and the texts with their heads.
-        let text = |len: usize| Value::Text(Text::from("")).measure().cbor_len + 2 + len as u64;
-        let fixed = 1 + 3 + 5 + text(self.op.name().len()) + text(self.path.to_string().len());
-        fixed
-            + match &self.op {
-                Op::Set(value) => 6 + value.measure().cbor_len,
-                Op::Remove => 0,
-                Op::Append(values) => 7 + values.measure().cbor_len,
-                Op::Truncate(_) => 7 + 9,
-            }
+        let map = 1;
+        let op = text_len("op") + text_len(self.op.name());
+        let path = text_len("path") + head_len(self.path.text_len()) + self.path.text_len();
+        let operand = match &self.op {
+            Op::Set(value) => text_len("value") + value.measure().cbor_len,
+            Op::Remove => 0,
+            Op::Append(values) => text_len("values") + values.measure().cbor_len,
+            Op::Truncate(length) => text_len("length") + head_len(*length),
+        };
+        map + op + path + operand
+    }
+}
+
+fn text_len(text: &str) -> u64 {
+    head_len(text.len() as u64) + text.len() as u64
+}
+
+/// Bytes that CBOR takes for a non-negative number, or for a length.
+const fn head_len(n: u64) -> u64 {
+    match n {
+        0..24 => 1,
+        24..0x100 => 2,
+        0x100..0x1_0000 => 3,
+        0x1_0000..0x1_0000_0000 => 5,
+        _ => 9,
     }
 }
 
@@ -145,3 +160,6 @@ impl Op {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -225,3 +225,6 @@ impl Tree {
         Self::from_value(apply(&self.root, edits)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 //!
 //! A live commit and a replay both end in [`apply`], so that there is one meaning of an edit.
 
+use std::cmp::Ordering;
+
 use svit_value::{List, Map, Value};
 
 use crate::{Mutation, Op, Path, TreeError};
@@ -9,9 +11,11 @@ use crate::{Mutation, Op, Path, TreeError};
 /// The edits that lead from `before` to `after`, such that `apply(before, diff(before, after))` is
 /// `after`.
 ///
-/// In tree order: keys bytewise, indexes by number. A subtree whose edits would be longer than its
-/// own encoding is one `set`, and so is one that holds a key that no path can name. Costs
-/// O(changes * log n): shared nodes are not entered.
+/// In tree order: keys bytewise, indexes by number. A subtree is one `set` if its edits would be
+/// longer, as they are stored, than that `set`, and if they would need a path that cannot be: a key
+/// that no path can name, more than 64 segments. `/` and what stands directly below it are layout,
+/// and are replaced whole for the second reason only. Costs O(changes * log n): shared nodes are not
+/// entered.
 ///
 /// ```
 /// use svit_tree::{apply, diff};
@@ -25,73 +29,89 @@ use crate::{Mutation, Op, Path, TreeError};
 /// # Ok::<(), svit_tree::TreeError>(())
 /// ```
 pub fn diff(before: &Value, after: &Value) -> Vec<Mutation> {
-    let root = Path::root();
-    walk(&root, before, after)
-        .unwrap_or_else(|Unaddressable| vec![Mutation::set(root, after.clone())])
+    walk(&Path::root(), before, after).edits
 }
 
-/// A key that cannot stand in a path, or a path that would be too long.
-struct Unaddressable;
+/// Paths with fewer segments name `/` and its nodes.
+const LAYOUT: usize = 2;
 
-fn walk(path: &Path, before: &Value, after: &Value) -> Result<Vec<Mutation>, Unaddressable> {
-    if before == after {
-        return Ok(Vec::new());
-    }
-    let edits = match (before, after) {
-        (Value::Map(before), Value::Map(after)) => diff_map(path, before, after),
-        (Value::List(before), Value::List(after)) => diff_list(path, before, after),
-        _ => Err(Unaddressable),
-    };
-    let whole = || vec![Mutation::set(path.clone(), after.clone())];
-    let Ok(edits) = edits else {
-        return Ok(whole());
-    };
-    let length: u64 = edits.iter().map(Mutation::stored_len).sum();
-    Ok(if length > after.measure().cbor_len && !path.is_root() {
-        whole()
-    } else {
-        edits
-    })
+/// Edits, and how long they are as they are stored.
+#[derive(Default)]
+struct Patch {
+    edits: Vec<Mutation>,
+    stored_len: u64,
 }
 
-fn diff_map(path: &Path, before: &Map, after: &Map) -> Result<Vec<Mutation>, Unaddressable> {
-    let mut edits = Vec::new();
-    for change in before.diff(after) {
-        let child = path.join(change.key).map_err(|_| Unaddressable)?;
-        match (change.before, change.after) {
-            (Some(old), Some(new)) => edits.extend(walk(&child, old, new)?),
-            (None, Some(new)) => edits.push(Mutation::set(child, new.clone())),
-            _ => edits.push(Mutation::remove(child)),
+impl Patch {
+    fn of(edit: Mutation) -> Self {
+        Self {
+            stored_len: edit.stored_len(),
+            edits: vec![edit],
         }
     }
-    Ok(edits)
+
+    fn add(&mut self, other: Self) {
+        self.edits.extend(other.edits);
+        self.stored_len += other.stored_len;
+    }
 }
 
-fn diff_list(path: &Path, before: &List, after: &List) -> Result<Vec<Mutation>, Unaddressable> {
-    let mut edits = Vec::new();
+/// Needs a path that cannot be.
+struct Unaddressable;
+
+fn walk(path: &Path, before: &Value, after: &Value) -> Patch {
+    if before == after {
+        return Patch::default();
+    }
+    let inner = match (before, after) {
+        (Value::Map(before), Value::Map(after)) => walk_map(path, before, after),
+        (Value::List(before), Value::List(after)) => walk_list(path, before, after),
+        _ => Err(Unaddressable),
+    };
+    let whole = Patch::of(Mutation::set(path.clone(), after.clone()));
+    match inner {
+        Ok(inner) if path.len() < LAYOUT || inner.stored_len <= whole.stored_len => inner,
+        _ => whole,
+    }
+}
+
+fn walk_map(path: &Path, before: &Map, after: &Map) -> Result<Patch, Unaddressable> {
+    let mut patch = Patch::default();
     for change in before.diff(after) {
+        let child = path.join(change.key).map_err(|_| Unaddressable)?;
+        patch.add(match (change.before, change.after) {
+            (Some(old), Some(new)) => walk(&child, old, new),
+            (None, Some(new)) => Patch::of(Mutation::set(child, new.clone())),
+            (_, None) => Patch::of(Mutation::remove(child)),
+        });
+    }
+    Ok(patch)
+}
+
+fn walk_list(path: &Path, before: &List, after: &List) -> Result<Patch, Unaddressable> {
+    let mut patch = Patch::default();
+    for change in before.diff(after) {
+        // What only one of them has stands at the end: one edit below covers all of it.
         let (Some(old), Some(new)) = (change.before, change.after) else {
             break;
         };
         let child = path
             .join(&change.index.to_string())
             .map_err(|_| Unaddressable)?;
-        edits.extend(walk(&child, old, new)?);
+        patch.add(walk(&child, old, new));
     }
     let (old, new) = (before.len(), after.len());
-    if new > old {
-        let tail = List::from_values(after.range(old..new).cloned()).map_err(|_| Unaddressable)?;
-        edits.push(Mutation {
-            path: path.clone(),
-            op: Op::Append(tail),
-        });
-    } else if new < old {
-        edits.push(Mutation {
-            path: path.clone(),
-            op: Op::Truncate(new as u64),
-        });
-    }
-    Ok(edits)
+    let op = match new.cmp(&old) {
+        Ordering::Greater => {
+            let tail = after.range(old..new).cloned();
+            Op::Append(List::from_values(tail).map_err(|_| Unaddressable)?)
+        }
+        Ordering::Less => Op::Truncate(new as u64),
+        Ordering::Equal => return Ok(patch),
+    };
+    let path = path.clone();
+    patch.add(Patch::of(Mutation { path, op }));
+    Ok(patch)
 }
 
 /// The value after all edits, in order. O(edits * depth * log n).
@@ -236,3 +256,6 @@ fn prefix(path: &Path, count: usize) -> Path {
     }
     path
 }
+
+#[cfg(test)]
+mod tests;

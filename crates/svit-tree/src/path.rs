@@ -35,19 +35,20 @@ pub struct Path {
     segments: Arc<[Text]>,
 }
 
-/// Why a segment cannot stand in a path, or none if it can.
-fn fault(segment: &str) -> Option<&'static str> {
+/// Why a segment cannot stand in a path.
+fn check(segment: &str) -> Result<(), &'static str> {
     match segment {
-        "" => Some("a segment is empty"),
-        "." | ".." => Some("`.` and `..` are not allowed"),
-        _ if segment.contains('\0') => Some("NUL is not allowed"),
-        _ => None,
+        "" => Err("a segment is empty"),
+        "." | ".." => Err("`.` and `..` are not allowed"),
+        _ if segment.contains('\0') => Err("NUL is not allowed"),
+        _ => Ok(()),
     }
 }
 
 /// Bytes of a segment in the text form, its slash included.
-fn text_len(segment: &str) -> usize {
-    1 + segment.len() + segment.bytes().filter(|b| matches!(b, b'/' | b'~')).count()
+fn segment_len(segment: &str) -> u64 {
+    let escapes = segment.bytes().filter(|b| matches!(b, b'/' | b'~'));
+    1 + segment.len() as u64 + escapes.count() as u64
 }
 
 impl Path {
@@ -85,9 +86,7 @@ impl Path {
             }
             let segment = unescape(raw)
                 .map_err(|offset| bad(at + offset, "`~` must be followed by `0` or `1`"))?;
-            if let Some(why) = fault(&segment) {
-                return Err(bad(at, why));
-            }
+            check(&segment).map_err(|why| bad(at + raw.find('\0').unwrap_or(0), why))?;
             segments.push(Text::from(segment));
             at += raw.len() + 1;
         }
@@ -99,20 +98,27 @@ impl Path {
     /// The path of a child.
     ///
     /// # Errors
-    /// [`TreeError::BadPath`] if `segment` cannot stand in a path, or the path gets too long.
+    /// [`TreeError::BadPath`] if `segment` cannot stand in a path, or the path gets too long. Where it
+    /// went wrong is then the byte at which the segment would start.
     pub fn join(&self, segment: &str) -> Result<Self, TreeError> {
-        let bad = |why| TreeError::BadPath {
-            text: quote(&format!("{self} + {segment}")),
-            at: 0,
-            why,
+        let bad = |why| {
+            let above = if self.is_root() {
+                String::new()
+            } else {
+                self.to_string()
+            };
+            TreeError::BadPath {
+                at: above.len() + 1,
+                text: quote(&format!("{above}/{segment}")),
+                why,
+            }
         };
-        if let Some(why) = fault(segment) {
-            return Err(bad(why));
-        }
+        check(segment).map_err(bad)?;
         if self.segments.len() == MAX_SEGMENTS {
             return Err(bad("more than 64 segments"));
         }
-        if self.text_len() + text_len(segment) > MAX_PATH_BYTES {
+        let above: u64 = self.segments().map(segment_len).sum();
+        if above + segment_len(segment) > MAX_PATH_BYTES as u64 {
             return Err(bad("longer than 4096 bytes"));
         }
         let child = std::iter::once(Text::from(segment));
@@ -121,8 +127,9 @@ impl Path {
         })
     }
 
-    fn text_len(&self) -> usize {
-        self.segments.iter().map(|s| text_len(s)).sum()
+    /// Bytes of the text form.
+    pub(crate) fn text_len(&self) -> u64 {
+        self.segments().map(segment_len).sum::<u64>().max(1)
     }
 
     /// The segments, unescaped, from the root down.
@@ -251,3 +258,6 @@ impl IntoPath for String {
         Path::parse(&self)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,3 +82,6 @@ impl Stat {
         Value::Map(Map::from_entries(entries).unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests;
