@@ -1,1 +1,41 @@
-//! The reason and act loop.
+//! The loop that lets a model work in a process: messages in, tool calls, answers out, all of it
+//! durable and resumable.
+//!
+//! [`Svit`] is what a program holds. A message that [`Inbox::send`] accepted is committed; the loop
+//! asks the model, runs the tools it calls as transitions of the process, and when the model has
+//! answered, acknowledges the message and records the answer in one append. A program that is killed
+//! at any point goes on where the thread's events end, and does nothing twice.
+//!
+//! See [`Svit`] for an example that runs.
+//!
+//! # What is here
+//! - [`Svit`], [`SvitBuilder`]: a process with its loop;
+//! - [`Inbox`], [`Outbox`]: messages in, answers out;
+//! - [`Events`], [`SvitEvent`], [`Delta`]: everything that happens, for consoles and logs;
+//! - [`LoopError`].
+//!
+//! # What it does not do
+//! It knows no provider's wire format (`svit-model`) and no store (`svit-txn` and above). It does not
+//! shorten a conversation that outgrows the model's window: such a turn fails with the code
+//! `context_too_long`.
+
+mod builder;
+mod conversation;
+mod error;
+mod events;
+mod failure;
+mod inbox;
+mod outbox;
+mod prompt;
+mod shared;
+mod svit;
+mod thread;
+mod tools;
+mod worker;
+
+pub use builder::SvitBuilder;
+pub use error::LoopError;
+pub use events::{Delta, Events, SvitEvent};
+pub use inbox::Inbox;
+pub use outbox::Outbox;
+pub use svit::Svit;

@@ -1,0 +1,118 @@
+//! Everything that can go wrong around the loop.
+
+use svit_model::{MessageId, ModelError};
+use svit_txn::StoreError;
+
+/// Why the loop, its inbox or its outbox could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoopError {
+    /// The process refused.
+    #[error(transparent)]
+    Process(#[from] svit_txn::Error),
+    /// A message or a model is not usable.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// `start` was called outside a tokio runtime.
+    #[error("`start` needs a tokio runtime with time enabled; call it inside one")]
+    NoRuntime,
+    /// `start` was called twice.
+    #[error("the loop runs already")]
+    AlreadyStarted,
+    /// Messages wait, and nothing works on them.
+    #[error("{waiting} messages wait and the loop was not started; call `start` first")]
+    NotStarted {
+        /// How many wait.
+        waiting: u64,
+    },
+    /// A reasoner is needed to answer messages.
+    #[error("no reasoner: give one with `.reasoner(..)` before `build`")]
+    NoReasoner,
+    /// A setter that only a new process has.
+    #[error("`.{setter}(..)` is for a new process; this one was persisted with its own")]
+    NotForPersisted {
+        /// The setter's name.
+        setter: &'static str,
+    },
+    /// Only a user's message can be sent.
+    #[error("an inbox takes messages of the user, not of the {role}")]
+    NotFromUser {
+        /// The role of the message.
+        role: &'static str,
+    },
+    /// A turn was given up. The message is at `/thread/dead/<id>` with the reason.
+    #[error("message {message} was given up after {attempts} attempts: {reason}")]
+    TurnFailed {
+        /// The message.
+        message: MessageId,
+        /// A stable name for the reason, in snake case.
+        code: String,
+        /// The reason, fit for people.
+        reason: String,
+        /// How often it was tried.
+        attempts: u64,
+    },
+    /// The loop has stopped because the process can no longer be written.
+    #[error("the loop has stopped: {reason}")]
+    Stopped {
+        /// A stable name for the reason, in snake case.
+        code: String,
+        /// The reason.
+        reason: String,
+    },
+    /// Nothing more will come.
+    #[error("closed: the `Svit` behind it is gone")]
+    Closed,
+    /// So many events were lost because they were not read in time. Read the process, then go on.
+    #[error("{0} events were lost because they were not read in time")]
+    Lagged(u64),
+    /// A stored thread event is not one of ours.
+    #[error("thread event {seq} ({kind}): {why}")]
+    BadEvent {
+        /// Its number.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl LoopError {
+    /// A stable name for the sort of failure, in snake case.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Process(e) => e.code(),
+            Self::Model(e) => e.code(),
+            Self::NoRuntime => "no_runtime",
+            Self::AlreadyStarted => "already_started",
+            Self::NotStarted { .. } => "not_started",
+            Self::NoReasoner => "no_reasoner",
+            Self::NotForPersisted { .. } => "not_for_persisted",
+            Self::NotFromUser { .. } => "not_from_user",
+            Self::TurnFailed { .. } => "turn_failed",
+            Self::Stopped { .. } => "stopped",
+            Self::Closed => "closed",
+            Self::Lagged(_) => "lagged",
+            Self::BadEvent { .. } => "bad_event",
+        }
+    }
+}
+
+impl From<StoreError> for LoopError {
+    fn from(error: StoreError) -> Self {
+        Self::Process(error.into())
+    }
+}
+
+impl From<svit_value::ValueError> for LoopError {
+    fn from(error: svit_value::ValueError) -> Self {
+        Self::Process(error.into())
+    }
+}
+
+impl From<svit_tree::TreeError> for LoopError {
+    fn from(error: svit_tree::TreeError) -> Self {
+        Self::Process(error.into())
+    }
+}

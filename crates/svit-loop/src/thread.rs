@@ -1,0 +1,169 @@
+//! The canonical events of a thread, `svit-thread@1`: their names, their bodies, and reading them.
+//!
+//! Events are the truth about a conversation. What people and models see is derived from them.
+
+use svit_model::{Message, ToolCall, ToolResult, Usage};
+use svit_txn::ThreadEvent;
+use svit_value::{Map, Text, Value, ValueError};
+
+use crate::LoopError;
+
+/// The names of the canonical events.
+pub(crate) mod kind {
+    pub(crate) const SESSION_STARTED: &str = "session.started";
+    pub(crate) const TURN_STARTED: &str = "turn.started";
+    pub(crate) const MESSAGE_ACCEPTED: &str = "message.accepted";
+    pub(crate) const MODEL_REQUESTED: &str = "model.requested";
+    pub(crate) const MODEL_RESPONDED: &str = "model.responded";
+    pub(crate) const TOOL_STARTED: &str = "tool.started";
+    pub(crate) const TOOL_FINISHED: &str = "tool.finished";
+    pub(crate) const TURN_FINISHED: &str = "turn.finished";
+    pub(crate) const TURN_FAILED: &str = "turn.failed";
+}
+
+/// An event that is not numbered yet.
+pub(crate) type NewEvent = (Text, Value);
+
+/// Makes an event.
+pub(crate) fn event<const N: usize>(
+    kind: &str,
+    body: [(&str, Value); N],
+) -> Result<NewEvent, ValueError> {
+    Ok((Text::from(kind), Map::from_entries(body)?.into()))
+}
+
+/// A count as a value; past `i64` it stays at the largest.
+pub(crate) fn count(n: u64) -> Value {
+    Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// Where a tool call stands: turn, step and index. It names the call for good, whatever ids the
+/// provider chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallSite {
+    pub(crate) turn: u64,
+    pub(crate) step: u64,
+    pub(crate) index: u64,
+}
+
+impl CallSite {
+    /// The request id of the call's receipt.
+    pub(crate) fn request_id(self) -> String {
+        format!("{}.{}.{}", self.turn, self.step, self.index)
+    }
+
+    /// The fields that every tool event begins with.
+    pub(crate) fn fields(self) -> [(&'static str, Value); 3] {
+        [
+            ("turn", count(self.turn)),
+            ("step", count(self.step)),
+            ("index", count(self.index)),
+        ]
+    }
+}
+
+/// Reads the body of an event, with errors that name it.
+pub(crate) struct Body<'a> {
+    event: &'a ThreadEvent,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) const fn of(event: &'a ThreadEvent) -> Self {
+        Self { event }
+    }
+
+    fn bad(&self, why: String) -> LoopError {
+        LoopError::BadEvent {
+            seq: self.event.seq,
+            kind: self.event.kind.to_string(),
+            why,
+        }
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Result<&'a Value, LoopError> {
+        let value = self.event.body.get(field);
+        value.ok_or_else(|| self.bad(format!("`{field}` is missing")))
+    }
+
+    pub(crate) fn count(&self, field: &str) -> Result<u64, LoopError> {
+        let value = self.get(field)?.as_int();
+        value
+            .and_then(|n| u64::try_from(n).ok())
+            .ok_or_else(|| self.bad(format!("`{field}` is not a count")))
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Result<&'a str, LoopError> {
+        let value = self.get(field)?.as_str();
+        value.ok_or_else(|| self.bad(format!("`{field}` is not text")))
+    }
+
+    pub(crate) fn flag(&self, field: &str) -> Result<bool, LoopError> {
+        let value = self.get(field)?.as_bool();
+        value.ok_or_else(|| self.bad(format!("`{field}` is not a boolean")))
+    }
+
+    pub(crate) fn message(&self, field: &str) -> Result<Message, LoopError> {
+        Message::from_value(self.get(field)?).map_err(|e| self.bad(e.to_string()))
+    }
+
+    pub(crate) fn usage(&self) -> Result<Usage, LoopError> {
+        Ok(Usage {
+            input_tokens: self.count("input_tokens")?,
+            output_tokens: self.count("output_tokens")?,
+        })
+    }
+
+    pub(crate) fn site(&self) -> Result<CallSite, LoopError> {
+        Ok(CallSite {
+            turn: self.count("turn")?,
+            step: self.count("step")?,
+            index: self.count("index")?,
+        })
+    }
+
+    pub(crate) fn result(&self) -> Result<ToolResult, LoopError> {
+        Ok(ToolResult {
+            call_id: self.text("call_id")?.to_owned(),
+            content: self.get("result")?.clone(),
+            is_error: self.flag("is_error")?,
+        })
+    }
+}
+
+/// The event that says a tool call begins.
+pub(crate) fn tool_started(site: CallSite, call: &ToolCall) -> Result<NewEvent, ValueError> {
+    let [turn, step, index] = site.fields();
+    event(
+        kind::TOOL_STARTED,
+        [
+            turn,
+            step,
+            index,
+            ("call_id", Value::from(call.id.as_str())),
+            ("name", Value::from(call.name.as_str())),
+        ],
+    )
+}
+
+/// The event that says how a tool call ended. `effect` is what it committed, or null.
+pub(crate) fn tool_finished(
+    site: CallSite,
+    call: &ToolCall,
+    result: &ToolResult,
+    effect: Value,
+) -> Result<NewEvent, ValueError> {
+    let [turn, step, index] = site.fields();
+    event(
+        kind::TOOL_FINISHED,
+        [
+            turn,
+            step,
+            index,
+            ("call_id", Value::from(call.id.as_str())),
+            ("name", Value::from(call.name.as_str())),
+            ("result", result.content.clone()),
+            ("is_error", Value::Bool(result.is_error)),
+            ("effect", effect),
+        ],
+    )
+}
