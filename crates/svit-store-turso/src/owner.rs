@@ -1,0 +1,160 @@
+//! The owner thread: one thread, one connection, one queue of commands.
+//!
+//! `libsql` does its work on whoever polls it, so here nobody polls it but this thread: runtimes
+//! never stall on a sync. Whatever writes are waiting when one is taken share its sync. A caller
+//! that is gone by the time of its answer changes nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_channel::{Receiver, Sender, WeakSender};
+use svit_txn::StoreError;
+
+use crate::apply::Written;
+use crate::fault::unavailable;
+use crate::options::OpenOptions;
+use crate::prepared::Write;
+use crate::session::{OpenError, Session, canonical};
+
+/// Where an answer goes: a channel that carries one message.
+pub(crate) type Answer<T> = Sender<Result<T, StoreError>>;
+
+/// What the owner thread is asked to do.
+pub(crate) enum Command {
+    Write(Write, Answer<Written>),
+    Read(Box<dyn FnOnce(&mut Session) + Send>),
+    /// Finish what is waiting, close the file, and answer.
+    Close(Answer<()>),
+}
+
+/// The stores that this program has open, to tell one that is just closing from one in use.
+static OPEN: Mutex<Vec<(PathBuf, WeakSender<Command>)>> = Mutex::new(Vec::new());
+
+/// How long a store that this program is just closing is waited for, and how often it is looked at.
+const CLOSING: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Opens the store, says how that went, and serves until all senders are gone or it is closed.
+pub(crate) fn run(
+    path: &Path,
+    options: &OpenOptions,
+    commands: &Receiver<Command>,
+    sender: WeakSender<Command>,
+    opened: &Answer<PathBuf>,
+) {
+    let session = match open(path, options) {
+        Ok(session) => session,
+        Err(error) => {
+            // Nobody waits for it any more if this fails.
+            let _ = opened.send_blocking(Err(error));
+            return;
+        }
+    };
+    let path = session.path().to_owned();
+    enter(&path, sender);
+    let registered = Registered(path.clone());
+    if opened.send_blocking(Ok(path)).is_ok() {
+        serve(session, commands, options.batch);
+    } else {
+        session.close();
+    }
+    drop(registered);
+}
+
+fn open(path: &Path, options: &OpenOptions) -> Result<Session, StoreError> {
+    let path = canonical(path)?;
+    let mut waited = Duration::ZERO;
+    loop {
+        match Session::open(&path, options) {
+            Ok(session) => return Ok(session),
+            Err(OpenError::Store(error)) => return Err(error),
+            Err(OpenError::Held { pid }) => {
+                if waited >= CLOSING || !is_closing(&path) {
+                    return Err(StoreError::InUse { path, pid });
+                }
+                std::thread::sleep(LOOK);
+                waited += LOOK;
+            }
+        }
+    }
+}
+
+fn serve(mut session: Session, commands: &Receiver<Command>, batch: usize) {
+    let mut writes = Vec::new();
+    let mut answers = Vec::new();
+    let mut closing = Vec::new();
+    while let Ok(first) = commands.recv_blocking() {
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(command) = next.take() {
+            match command {
+                Command::Write(write, answer) => {
+                    writes.push(write);
+                    answers.push(answer);
+                }
+                Command::Read(read) => read(&mut session),
+                Command::Close(answer) => {
+                    // Nothing new comes in; what is waiting is still served.
+                    commands.close();
+                    closing.push(answer);
+                }
+            }
+            // Reads are served at once and see what is committed. They count, so that a stream of
+            // them cannot keep writes waiting.
+            taken += 1;
+            if taken < batch {
+                next = commands.try_recv().ok();
+            }
+        }
+        if writes.is_empty() {
+            continue;
+        }
+        let results = session.commit(&writes);
+        writes.clear();
+        for (answer, result) in answers.drain(..).zip(results) {
+            // A caller that is gone changes nothing.
+            let _ = answer.try_send(result);
+        }
+    }
+    session.close();
+    for answer in closing {
+        let _ = answer.try_send(Ok(()));
+    }
+}
+
+fn registry() -> std::sync::MutexGuard<'static, Vec<(PathBuf, WeakSender<Command>)>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn enter(path: &Path, sender: WeakSender<Command>) {
+    registry().push((path.to_owned(), sender));
+}
+
+/// True if this program holds the store, but no handle on it is left or it was told to close.
+fn is_closing(path: &Path) -> bool {
+    registry()
+        .iter()
+        .filter(|(open, _)| open == path)
+        .any(|(_, sender)| sender.upgrade().is_none_or(|sender| sender.is_closed()))
+}
+
+/// Takes the store off the list when its thread ends, also by a panic. Dropped after the session,
+/// so that the lock is free by then.
+struct Registered(PathBuf);
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let mut open = registry();
+        if let Some(at) = open.iter().position(|(path, sender)| {
+            *path == self.0 && sender.upgrade().is_none_or(|sender| sender.is_closed())
+        }) {
+            open.swap_remove(at);
+        }
+    }
+}
+
+/// What a caller is told when the thread is gone.
+pub(crate) fn gone(path: &Path) -> StoreError {
+    unavailable(format!("{} is closed", path.display()))
+}

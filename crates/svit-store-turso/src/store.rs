@@ -1,0 +1,373 @@
+//! `TursoProcessStore`: the handle that callers hold.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_channel::{Sender, TrySendError};
+use svit_tree::Address;
+use svit_txn::{
+    Base, Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey,
+    RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
+};
+use svit_value::Digest;
+
+use crate::apply::Written;
+use crate::fault::{Fault, unavailable};
+use crate::mark::beside;
+use crate::options::{OpenOptions, WhenFull};
+use crate::owner::{self, Command};
+use crate::prepared::{self, Write};
+use crate::read::{Page, Reading};
+use crate::session::Session;
+use crate::stats::Stats;
+
+/// A store of processes in one libSQL file.
+///
+/// A handle is cheap to clone; all clones speak to the one thread that owns the file. The file is
+/// closed when [`close`](Self::close) was called or the last handle is gone.
+///
+/// # Guarantees
+/// - What was acknowledged survives a crash of the program and, by default, of the machine.
+/// - What is returned is what was stored. Damage is [`StoreError::Corrupt`], never an absent value
+///   or an older state.
+/// - One program at a time: a second one gets [`StoreError::InUse`].
+///
+/// # Files
+/// Beside `svit.db` lie `svit.db-wal` while it is open, which belongs to it and must travel with
+/// it, and `svit.db-lock`, which says who owns it and how far it had come.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("svit.db");
+/// use svit_store_turso::TursoProcessStore;
+/// use svit_txn::ProcessStore;
+///
+/// # futures_lite_block_on(async {
+/// let store = TursoProcessStore::open(&path).await?;
+/// assert!(store.addresses(None, 10).await?.is_empty());
+/// store.close().await?;
+/// # Ok::<(), svit_txn::StoreError>(()) })?;
+/// # fn futures_lite_block_on<T>(f: impl Future<Output = T>) -> T {
+/// #     let mut f = std::pin::pin!(f);
+/// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     loop { if let std::task::Poll::Ready(t) = f.as_mut().poll(&mut cx) { return t; } }
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct TursoProcessStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    commands: Sender<Command>,
+    path: PathBuf,
+    when_full: WhenFull,
+}
+
+impl fmt::Debug for TursoProcessStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TursoProcessStore")
+            .field("path", &self.shared.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TursoProcessStore {
+    /// Opens the store at `path`, or creates it. The folder must exist. O(1).
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`], [`StoreError::NewerFormat`], [`StoreError::InUse`],
+    /// [`StoreError::Corrupt`] if the database is damaged or behind its mark, and
+    /// [`StoreError::Unavailable`] if the system refuses the file.
+    pub async fn open(path: impl AsRef<Path>) -> StoreResult<TursoProcessStore> {
+        Self::open_with(path, OpenOptions::new()).await
+    }
+
+    /// Opens the store with [`OpenOptions`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_with(
+        path: impl AsRef<Path>,
+        options: OpenOptions,
+    ) -> StoreResult<TursoProcessStore> {
+        let path = path.as_ref().to_owned();
+        let (commands, queue) = async_channel::bounded(options.queue);
+        let (answer, opened) = async_channel::bounded(1);
+        let when_full = options.when_full;
+        let weak = commands.downgrade();
+        let thread_path = path.clone();
+        std::thread::Builder::new()
+            .name("svit-store".to_owned())
+            .spawn(move || owner::run(&thread_path, &options, &queue, weak, &answer))
+            .map_err(|error| unavailable(format!("no thread for the store: {error}")))?;
+        let path = match opened.recv().await {
+            Ok(opened) => opened?,
+            Err(_) => return Err(unavailable(format!("opening {} failed", path.display()))),
+        };
+        Ok(TursoProcessStore {
+            shared: Arc::new(Shared {
+                commands,
+                path,
+                when_full,
+            }),
+        })
+    }
+
+    /// The file, absolute and without links.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Finishes what is waiting, closes the file and gives up its ownership. Every later call,
+    /// on any clone, is [`StoreError::Unavailable`].
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if it is closed already.
+    pub async fn close(&self) -> StoreResult<()> {
+        let (answer, closed) = async_channel::bounded(1);
+        self.send(Command::Close(answer)).await?;
+        match closed.recv().await {
+            Ok(result) => result,
+            Err(_) => Err(owner::gone(&self.shared.path)),
+        }
+    }
+
+    /// Figures about the store. O(1).
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn stats(&self) -> StoreResult<Stats> {
+        let waiting = self.shared.commands.len() as u64;
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        self.session(move |session| {
+            let (meta, counters) = (session.meta(), session.counters);
+            Ok(Stats {
+                processes: meta.heads.rows,
+                blocks: meta.blocks.rows,
+                batches_ever: meta.batch,
+                database_bytes: size(session.path()),
+                wal_bytes: size(&beside(session.path(), "-wal")),
+                batches: counters.batches,
+                commits: counters.commits,
+                largest_batch: counters.largest_batch,
+                sync_total: counters.sync_total,
+                sync_longest: counters.sync_longest,
+                waiting,
+            })
+        })
+        .await
+    }
+
+    async fn send(&self, command: Command) -> StoreResult<()> {
+        let commands = &self.shared.commands;
+        match self.shared.when_full {
+            WhenFull::Wait => commands
+                .send(command)
+                .await
+                .map_err(|_| owner::gone(&self.shared.path)),
+            WhenFull::Refuse => commands.try_send(command).map_err(|error| match error {
+                TrySendError::Full(_) => unavailable(format!(
+                    "busy: {} commands are waiting already",
+                    commands.len()
+                )),
+                TrySendError::Closed(_) => owner::gone(&self.shared.path),
+            }),
+        }
+    }
+
+    /// Runs `ask` on the owner thread.
+    pub(crate) async fn session<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut Session) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let (answer, answered) = async_channel::bounded(1);
+        let read = Command::Read(Box::new(move |session| {
+            let _ = answer.try_send(ask(session));
+        }));
+        self.send(read).await?;
+        match answered.recv().await {
+            Ok(result) => result,
+            Err(_) => Err(owner::gone(&self.shared.path)),
+        }
+    }
+
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut Reading<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> StoreResult<T> {
+        self.session(move |session| session.read(read)).await
+    }
+
+    async fn write(&self, write: Write) -> StoreResult<Written> {
+        let (answer, answered) = async_channel::bounded(1);
+        self.send(Command::Write(write, answer)).await?;
+        match answered.recv().await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::Unknown {
+                why: format!("the thread that owns {} ended", self.shared.path.display()),
+            }),
+        }
+    }
+}
+
+/// Reads page after page until `limit` items are there or nothing more comes. Between two pages
+/// other commands have their turn.
+async fn pages<T, F: Future<Output = StoreResult<Page<T>>>>(
+    limit: usize,
+    mut page: impl FnMut(&[T], usize) -> F,
+) -> StoreResult<Vec<T>> {
+    let mut items = Vec::new();
+    loop {
+        let next = page(&items, limit - items.len()).await?;
+        items.extend(next.items);
+        if !next.more || items.len() >= limit {
+            return Ok(items);
+        }
+    }
+}
+
+impl ProcessStore for TursoProcessStore {
+    fn insert_base(
+        &self,
+        base: Base,
+        blocks: Vec<Block>,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<u64>> {
+        Box::pin(async move {
+            let start = prepared::start(&base, blocks, &batch)?;
+            match self.write(Write::Start(Box::new(start))).await? {
+                Written::Epoch(epoch) => Ok(epoch),
+                Written::Head(_) | Written::Done => Err(mismatched()),
+            }
+        })
+    }
+
+    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move { self.read(move |reading| reading.load(&address)).await })
+    }
+
+    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move {
+            match self.write(Write::Claim { address }).await? {
+                Written::Head(head) => Ok(*head),
+                Written::Epoch(_) | Written::Done => Err(mismatched()),
+            }
+        })
+    }
+
+    fn append(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        Box::pin(async move {
+            let rows = prepared::rows(&address, &batch)?;
+            drop(batch);
+            let append = Write::Append {
+                address,
+                expected,
+                epoch,
+                rows,
+            };
+            self.write(append).await.map(drop)
+        })
+    }
+
+    fn records(
+        &self,
+        address: &Address,
+        query: RecordQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
+        let address = address.clone();
+        Box::pin(async move {
+            pages(query.limit, |so_far: &[StoredRecord], limit| {
+                let from = so_far.last().map_or(query.from, |last| last.version + 1);
+                let address = address.clone();
+                self.read(move |reading| {
+                    let page = RecordQuery {
+                        from,
+                        limit,
+                        ..query
+                    };
+                    reading.records(&address, page)
+                })
+            })
+            .await
+        })
+    }
+
+    fn events(
+        &self,
+        address: &Address,
+        query: EventQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
+        let address = address.clone();
+        Box::pin(async move {
+            pages(query.limit, |so_far: &[ThreadEvent], limit| {
+                // There is more only behind an event that is not the last, so this cannot pass 0.
+                let from = so_far
+                    .last()
+                    .map_or(query.from, |last| match query.newest_first {
+                        true => last.seq.saturating_sub(1),
+                        false => last.seq + 1,
+                    });
+                let address = address.clone();
+                self.read(move |reading| {
+                    let page = EventQuery {
+                        from,
+                        limit,
+                        ..query
+                    };
+                    reading.events(&address, page)
+                })
+            })
+            .await
+        })
+    }
+
+    fn receipt(
+        &self,
+        address: &Address,
+        key: &ReceiptKey,
+    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
+        let (address, key) = (address.clone(), key.clone());
+        Box::pin(async move {
+            self.read(move |reading| reading.receipt(&address, &key))
+                .await
+        })
+    }
+
+    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
+        Box::pin(self.read(move |reading| reading.block(digest)))
+    }
+
+    fn addresses(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
+        let after = after.cloned();
+        Box::pin(async move {
+            pages(limit, |so_far: &[Address], limit| {
+                let after = so_far.last().or(after.as_ref()).cloned();
+                self.read(move |reading| reading.addresses(after.as_ref(), limit))
+            })
+            .await
+        })
+    }
+}
+
+/// An answer of another command: a defect of this crate.
+fn mismatched() -> StoreError {
+    StoreError::Unknown {
+        why: "the owner thread answered another question".to_owned(),
+    }
+}

@@ -1,0 +1,19 @@
+//! The store as its users see it: contract, opening, damage, crashes, and many callers at once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+
+mod backup;
+mod callers;
+mod child;
+mod common;
+mod contract;
+mod damage;
+mod kill;
+mod open;
+mod under;
