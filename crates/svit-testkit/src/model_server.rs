@@ -39,6 +39,7 @@ pub use script::{Script, ScriptError};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -55,6 +56,7 @@ pub struct ModelServer {
     address: SocketAddr,
     key: String,
     journal: Arc<Journal>,
+    open: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -75,13 +77,19 @@ impl ModelServer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let journal = Arc::new(Journal::default());
+        let open = Arc::new(AtomicUsize::new(0));
         let key = script.key().to_owned();
-        let service = Arc::new(Service::new(script, Arc::clone(&journal)));
+        let service = Arc::new(Service::new(
+            script,
+            Arc::clone(&journal),
+            Arc::clone(&open),
+        ));
         let accepting = tokio::spawn(service::accept(listener, service));
         Ok(Self {
             address,
             key,
             journal,
+            open,
             accepting,
         })
     }
@@ -104,6 +112,11 @@ impl ModelServer {
     /// Every request so far, in the order in which their bodies had arrived, with what became of it.
     pub fn journal(&self) -> Vec<Exchange> {
         self.journal.all()
+    }
+
+    /// How many connections are open now.
+    pub fn open_connections(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
     }
 }
 

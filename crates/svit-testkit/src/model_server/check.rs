@@ -239,3 +239,14 @@ pub(super) fn settings(body: &Map<String, Value>) -> Checked {
     }
     Ok(())
 }
+
+/// A call's arguments in the history. Some servers parse them, and fail on anything else than an object.
+pub(super) fn arguments(text: &str, place: &str) -> Checked {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(_)) => Ok(()),
+        _ => refuse(
+            &format!("{place}.arguments"),
+            "must be the text of a JSON object",
+        ),
+    }
+}

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::check::{
-    Checked, content, distinct, flag, full_text, function, function_name, list, object, refuse,
-    settings, text,
+    Checked, arguments, content, distinct, flag, full_text, function, function_name, list, object,
+    refuse, settings, text,
 };
 
 const FIELDS: &[&str] = &[
@@ -162,7 +162,7 @@ fn assistant<'a>(message: &'a Value, place: &str) -> Checked<Vec<&'a str>> {
                 &["name", "arguments"],
             )?;
             function_name(text(inside, &place, "name")?, &place)?;
-            text(inside, &place, "arguments")?;
+            arguments(text(inside, &place, "arguments")?, &place)?;
             if ids.contains(&id) {
                 return refuse(&place, format!("Duplicate tool call id '{id}'."));
             }

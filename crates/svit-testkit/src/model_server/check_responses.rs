@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::check::{
-    Checked, content, distinct, flag, full_text, function, function_name, list, object, refuse,
-    settings, text,
+    Checked, arguments, content, distinct, flag, full_text, function, function_name, list, object,
+    refuse, settings, text,
 };
 use super::wire::seal;
 
@@ -96,7 +96,7 @@ fn input(items: &[Value]) -> Checked {
                 )?;
                 let id = full_text(fields, &place, "call_id")?;
                 function_name(text(fields, &place, "name")?, &place)?;
-                text(fields, &place, "arguments")?;
+                arguments(text(fields, &place, "arguments")?, &place)?;
                 if seen.contains(&id) {
                     return refuse(&place, format!("Duplicate call_id '{id}'."));
                 }

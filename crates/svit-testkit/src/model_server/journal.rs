@@ -33,6 +33,8 @@ pub enum Outcome {
         turn: usize,
         /// How many times this turn had been asked for before.
         attempt: usize,
+        /// How many events the whole answer has as a stream, with its end marker.
+        events: usize,
         /// The fault that was injected, by name.
         fault: Option<String>,
     },
@@ -52,9 +54,10 @@ impl Exchange {
             Outcome::Answered {
                 turn,
                 attempt,
+                events,
                 fault,
             } => {
-                json!({"answered": {"turn": turn, "attempt": attempt, "fault": fault}})
+                json!({"answered": {"turn": turn, "attempt": attempt, "events": events, "fault": fault}})
             }
             Outcome::Refused { status, message } => {
                 json!({"refused": {"status": status, "message": message}})

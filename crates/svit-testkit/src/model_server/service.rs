@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -37,6 +38,23 @@ pub(super) struct Service {
     script: Script,
     journal: Arc<Journal>,
     counts: Mutex<Counts>,
+    open: Arc<AtomicUsize>,
+}
+
+/// Counts a connection for as long as it is open.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -63,6 +81,7 @@ pub(super) async fn accept(listener: TcpListener, service: Arc<Service>) {
 }
 
 async fn serve(stream: TcpStream, service: Arc<Service>) {
+    let _open = Open::new(&service.open);
     // Small writes must leave at once, or slow octets would be gathered.
     let _ = stream.set_nodelay(true);
     let handle = service_fn(move |request| {
@@ -77,11 +96,12 @@ async fn serve(stream: TcpStream, service: Arc<Service>) {
 }
 
 impl Service {
-    pub(super) fn new(script: Script, journal: Arc<Journal>) -> Self {
+    pub(super) fn new(script: Script, journal: Arc<Journal>, open: Arc<AtomicUsize>) -> Self {
         Self {
             script,
             journal,
             counts: Mutex::default(),
+            open,
         }
     }
 
@@ -123,6 +143,7 @@ impl Service {
                 Outcome::Answered {
                     turn: request.turn,
                     attempt: request.attempt,
+                    events: encoded.events.len(),
                     fault: fault.as_ref().map(Fault::name),
                 },
                 respond(&request, fault, encoded),

@@ -1,0 +1,89 @@
+//! From a stream to one answer.
+
+use futures_util::{FutureExt, stream};
+use svit_value::value;
+
+use super::*;
+
+fn gather(events: Vec<Result<ModelEvent, ModelError>>) -> Result<ModelResponse, ModelError> {
+    collect(Box::pin(stream::iter(events)), |_| {})
+        .now_or_never()
+        .unwrap()
+}
+
+fn text(text: &str) -> Result<ModelEvent, ModelError> {
+    Ok(ModelEvent::TextDelta(text.into()))
+}
+
+fn opaque(number: i64) -> ContentPart {
+    ContentPart::Opaque {
+        kind: "k".into(),
+        data: value!(number),
+    }
+}
+
+#[test]
+fn deltas_become_one_text() {
+    let answer = gather(vec![
+        text("a"),
+        text("b"),
+        Ok(ModelEvent::Finish(FinishReason::Stop)),
+    ])
+    .unwrap();
+    assert_eq!(answer.message, Message::assistant("ab"));
+    assert_eq!(answer.usage, Usage::default());
+}
+
+#[test]
+fn an_answer_for_people_is_one_text_whatever_lies_between() {
+    let answer = gather(vec![
+        Ok(ModelEvent::Opaque(opaque(1))),
+        text("a"),
+        Ok(ModelEvent::ReasoningDelta("hm".into())),
+        Ok(ModelEvent::Opaque(opaque(2))),
+        text("b"),
+        Ok(ModelEvent::Finish(FinishReason::Stop)),
+    ])
+    .unwrap();
+    assert_eq!(
+        answer.message.parts,
+        [opaque(1), opaque(2), ContentPart::Text("ab".into())]
+    );
+    assert_eq!(answer.message.text(), Some("ab"));
+}
+
+#[test]
+fn next_to_tool_calls_the_order_is_kept() {
+    let call = ToolCall::new("1", "t", value!({}));
+    let answer = gather(vec![
+        text("a"),
+        Ok(ModelEvent::Opaque(opaque(1))),
+        Ok(ModelEvent::ToolCall(call.clone())),
+        text("b"),
+        Ok(ModelEvent::Usage(Usage {
+            input_tokens: 2,
+            output_tokens: 3,
+        })),
+        Ok(ModelEvent::Finish(FinishReason::ToolCalls)),
+    ])
+    .unwrap();
+    let text = |text: &str| ContentPart::Text(text.into());
+    assert_eq!(
+        answer.message.parts,
+        [text("a"), opaque(1), ContentPart::ToolCall(call), text("b")]
+    );
+    assert_eq!(answer.usage.total(), 5);
+}
+
+#[test]
+fn a_stream_without_its_end_is_broken() {
+    assert_eq!(gather(vec![text("a")]).unwrap_err().code(), "transient");
+    assert_eq!(gather(vec![]).unwrap_err().code(), "transient");
+    let refused = ModelError::Refused {
+        detail: "no".into(),
+    };
+    assert_eq!(
+        gather(vec![text("a"), Err(refused)]).unwrap_err().code(),
+        "refused"
+    );
+}

@@ -1,0 +1,711 @@
+//! Both formats, streaming and not: answers, tool calls, history, and every fault.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svit_model::{
+    ContentPart, FinishReason, Message, ModelError, ModelEvent, ModelRequest, ModelResponse,
+    OpenAI, Provider, Role, ToolCall, ToolResult, ToolSpec, TransientCause, Usage, collect,
+};
+use svit_testkit::model_server::{Call, Fault, ModelServer, Outcome, Reply, Script, Wire};
+use svit_value::value;
+
+/// Every way to ask.
+const MODES: [(Wire, bool); 4] = [
+    (Wire::ChatCompletions, true),
+    (Wire::ChatCompletions, false),
+    (Wire::Responses, true),
+    (Wire::Responses, false),
+];
+
+fn provider(server: &ModelServer, (wire, streaming): (Wire, bool)) -> OpenAI {
+    let openai = OpenAI::new(server.key())
+        .base_url(server.url())
+        .streaming(streaming);
+    match wire {
+        Wire::ChatCompletions => openai,
+        Wire::Responses => openai.responses(),
+    }
+}
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        model: "test-model".into(),
+        messages,
+        ..ModelRequest::default()
+    }
+}
+
+fn tool() -> ToolSpec {
+    ToolSpec::new(
+        "write",
+        "Writes a value.",
+        value!({"type": "object", "properties": {"path": {"type": "string"}, "value": {}}, "required": ["path"]}),
+    )
+}
+
+async fn ask(openai: &OpenAI, request: ModelRequest) -> Result<ModelResponse, ModelError> {
+    collect(openai.respond(request).await?, |_| {}).await
+}
+
+/// The error of one question to a server that answers like this.
+async fn failure(mode: (Wire, bool), reply: Reply) -> ModelError {
+    let server = ModelServer::start(Script::from_fn(move |_| reply.clone()))
+        .await
+        .unwrap();
+    let openai = provider(&server, mode).idle_timeout(Duration::from_millis(400));
+    ask(&openai, request(vec![Message::user("Hello?")]))
+        .await
+        .unwrap_err()
+}
+
+fn is_broken(error: &ModelError) -> bool {
+    matches!(
+        error,
+        ModelError::Transient {
+            cause: TransientCause::BrokenStream,
+            ..
+        }
+    )
+}
+
+#[tokio::test]
+async fn an_answer_comes_with_its_text_usage_and_reason() {
+    for mode in MODES {
+        let reply = Reply::text("Grün ist schön 🌿, isn't it?").usage(12, 5);
+        let server = ModelServer::start(Script::turns([reply])).await.unwrap();
+        let mut asked = request(vec![Message::user("Which colour?")]);
+        asked.system = Some("Be brief.".into());
+        asked.max_output_tokens = Some(77);
+        let mut deltas = Vec::new();
+        let stream = provider(&server, mode).respond(asked).await.unwrap();
+        let answer = collect(stream, |event| {
+            if let ModelEvent::TextDelta(text) = event {
+                deltas.push(text.clone());
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(
+            answer.message,
+            Message::assistant("Grün ist schön 🌿, isn't it?"),
+            "{mode:?}"
+        );
+        assert_eq!(
+            answer.usage,
+            Usage {
+                input_tokens: 12,
+                output_tokens: 5
+            },
+            "{mode:?}"
+        );
+        assert_eq!(answer.finish, FinishReason::Stop, "{mode:?}");
+        assert_eq!(
+            deltas.len(),
+            if mode.1 { 6 } else { 1 },
+            "{mode:?}: {deltas:?}"
+        );
+
+        let journal = server.journal();
+        assert_eq!(journal.len(), 1);
+        let body = journal[0].body.clone().unwrap();
+        match mode.0 {
+            Wire::ChatCompletions => {
+                assert_eq!(journal[0].path, "/v1/chat/completions");
+                let expected = json!([
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": "Which colour?"},
+                ]);
+                assert_eq!(body["messages"], expected);
+                assert_eq!(body["max_tokens"], 77);
+            }
+            Wire::Responses => {
+                assert_eq!(journal[0].path, "/v1/responses");
+                assert_eq!(body["instructions"], "Be brief.");
+                assert_eq!(
+                    body["input"],
+                    json!([{"role": "user", "content": "Which colour?"}])
+                );
+                assert_eq!(body["store"], false);
+                assert_eq!(body["max_output_tokens"], 77);
+            }
+        }
+        assert_eq!(body["stream"], mode.1);
+        for absent in [
+            "reasoning",
+            "reasoning_effort",
+            "include",
+            "temperature",
+            "tools",
+        ] {
+            assert!(body.get(absent).is_none(), "{mode:?}: {absent}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_are_called_and_their_results_go_back() {
+    for mode in MODES {
+        let server = ModelServer::start(Script::turns([
+            Reply::text("Let me write.")
+                .and_call(Call::new(
+                    "write",
+                    &json!({"path": "/memory/a", "value": {"n": 1.5, "s": "ä\n"}}),
+                ))
+                .and_call(Call::raw("write", "")),
+            Reply::text("Both done."),
+        ]))
+        .await
+        .unwrap();
+        let openai = provider(&server, mode);
+        let mut asked = request(vec![Message::user("Write it.")]);
+        asked.tools = vec![tool()];
+        let answer = ask(&openai, asked.clone()).await.unwrap();
+        assert_eq!(answer.finish, FinishReason::ToolCalls, "{mode:?}");
+        assert_eq!(
+            answer.message.parts,
+            [
+                ContentPart::Text("Let me write.".into()),
+                ContentPart::ToolCall(ToolCall::new(
+                    "call_0_0",
+                    "write",
+                    value!({"path": "/memory/a", "value": {"n": 1.5, "s": "ä\n"}}),
+                )),
+                ContentPart::ToolCall(ToolCall::new("call_0_1", "write", value!({}))),
+            ],
+            "{mode:?}"
+        );
+
+        // The results in another order than the calls: the server pairs them by id.
+        asked.messages.push(answer.message);
+        asked.messages.push(Message::tool([
+            ToolResult::error("call_0_1", "path is missing"),
+            ToolResult::new("call_0_0", value!({"written": true})),
+        ]));
+        let answer = ask(&openai, asked).await.unwrap();
+        assert_eq!(answer.message.text(), Some("Both done."));
+        let body = server.journal()[1].body.clone().unwrap();
+        let said = body.to_string();
+        assert!(said.contains(r#"{\"written\":true}"#), "{said}");
+        assert!(
+            said.contains(r#"{\"error\":\"path is missing\"}"#),
+            "{said}"
+        );
+        let function = if mode.0 == Wire::Responses {
+            &body["tools"][0]
+        } else {
+            &body["tools"][0]["function"]
+        };
+        assert_eq!(function["name"], "write");
+        assert_eq!(function["strict"], false);
+        assert_eq!(
+            function["parameters"]["properties"]["path"],
+            json!({"type": "string"})
+        );
+    }
+}
+
+#[tokio::test]
+async fn malformed_arguments_can_be_answered() {
+    for mode in MODES {
+        for raw in [
+            "{\"path\": ",
+            "[1]",
+            "\"text\"",
+            "{\"n\": 99999999999999999999}",
+            "{\"a\":1,\"a\":2}",
+        ] {
+            let replies = [
+                Reply::calls([Call::raw("write", raw)]),
+                Reply::text("Sorry."),
+            ];
+            let server = ModelServer::start(Script::turns(replies)).await.unwrap();
+            let openai = provider(&server, mode);
+            let mut asked = request(vec![Message::user("Write it.")]);
+            asked.tools = vec![tool()];
+            let answer = ask(&openai, asked.clone()).await.unwrap();
+            let call = answer.message.tool_calls().next().unwrap().clone();
+            assert_eq!(call.arguments.as_str(), Some(raw), "{mode:?}");
+            let error = call.input().unwrap_err();
+            assert_eq!(error.code(), "malformed_arguments");
+            asked.messages.push(answer.message);
+            asked.messages.push(Message::tool([ToolResult::error(
+                call.id,
+                error.to_string(),
+            )]));
+            // The server refuses a history whose arguments are no JSON object, as strict ones do.
+            assert_eq!(
+                ask(&openai, asked).await.unwrap().message.text(),
+                Some("Sorry."),
+                "{mode:?} {raw}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn sealed_reasoning_is_given_back_word_for_word() {
+    for streaming in [true, false] {
+        let server = ModelServer::start(Script::turns([
+            Reply::call("write", &json!({"path": "/a"})).reasoning("It must be written."),
+            Reply::text("Done.").reasoning("It was."),
+            Reply::text("Yes."),
+        ]))
+        .await
+        .unwrap();
+        let openai = provider(&server, (Wire::Responses, streaming));
+        let mut asked = request(vec![Message::user("Write it.")]);
+        asked.model = "gpt-5-mini".into();
+        asked.tools = vec![tool()];
+        let first = ask(&openai, asked.clone()).await.unwrap();
+        assert!(
+            matches!(&first.message.parts[0], ContentPart::Opaque { kind, .. } if kind == "openai.responses.item"),
+            "reasoning comes before the call it led to"
+        );
+        asked.messages.push(first.message);
+        asked
+            .messages
+            .push(Message::tool([ToolResult::new("call_0_0", "ok")]));
+        let second = ask(&openai, asked.clone()).await.unwrap();
+        assert_eq!(second.message.text(), Some("Done."));
+        // Through the stored form, as the loop does it. The server checks the seal.
+        asked
+            .messages
+            .push(Message::from_value(&second.message.to_value().unwrap()).unwrap());
+        asked.messages.push(Message::user("Sure?"));
+        assert_eq!(
+            ask(&openai, asked).await.unwrap().message.text(),
+            Some("Yes.")
+        );
+
+        let body = server.journal()[2].body.clone().unwrap();
+        assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+        assert!(body.get("reasoning").is_none(), "no summary is asked for");
+        let kinds: Vec<_> = body["input"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["type"].as_str().unwrap_or("user"))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "user",
+                "reasoning",
+                "function_call",
+                "function_call_output",
+                "reasoning",
+                "message",
+                "user"
+            ]
+        );
+        assert_eq!(body["input"][1]["id"], "rs_0");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_of_chat_servers_is_shown_and_given_back() {
+    for streaming in [true, false] {
+        let replies = [
+            Reply::call("write", &json!({})).reasoning("I think so."),
+            Reply::text("Done."),
+        ];
+        let server = ModelServer::start(Script::turns(replies)).await.unwrap();
+        let openai = provider(&server, (Wire::ChatCompletions, streaming));
+        let mut asked = request(vec![Message::user("Write it.")]);
+        let mut shown = String::new();
+        let stream = openai.respond(asked.clone()).await.unwrap();
+        let answer = collect(stream, |event| {
+            if let ModelEvent::ReasoningDelta(text) = event {
+                shown.push_str(text);
+            }
+        });
+        let answer = answer.await.unwrap();
+        assert_eq!(shown, "I think so.");
+        assert_eq!(
+            answer.message.text(),
+            None,
+            "reasoning is no part of the answer"
+        );
+        asked.messages.push(answer.message);
+        asked
+            .messages
+            .push(Message::tool([ToolResult::new("call_0_0", "ok")]));
+        ask(&openai, asked).await.unwrap();
+        let body = server.journal()[1].body.clone().unwrap();
+        assert_eq!(body["messages"][1]["reasoning_content"], "I think so.");
+    }
+}
+
+#[tokio::test]
+async fn the_models_name_goes_out_as_it_was_given() {
+    for mode in MODES {
+        for name in [
+            "qwen-max",
+            "o3-high",
+            "vendor::model-low",
+            "org/model:latest",
+        ] {
+            let server = ModelServer::start(Script::turns([Reply::text("Hi.")]))
+                .await
+                .unwrap();
+            let mut asked = request(vec![Message::user("Hello?")]);
+            asked.model = name.into();
+            ask(&provider(&server, mode).keep_reasoning(false), asked)
+                .await
+                .unwrap();
+            let body = server.journal()[0].body.clone().unwrap();
+            assert_eq!(body["model"], name, "{mode:?}");
+            assert!(
+                body.get("reasoning_effort").is_none() && body.get("reasoning").is_none(),
+                "{mode:?} {name}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_cut_by_the_token_bound_says_so() {
+    for mode in MODES {
+        let cut = Reply::text("And then")
+            .and_call(Call::raw("write", "{\"path\": \"/mem"))
+            .finish("length");
+        let server = ModelServer::start(Script::turns([cut])).await.unwrap();
+        let answer = ask(
+            &provider(&server, mode),
+            request(vec![Message::user("Go on.")]),
+        )
+        .await
+        .unwrap();
+        assert_eq!(answer.finish, FinishReason::Length, "{mode:?}");
+        assert!(
+            answer.message.tool_calls().next().unwrap().input().is_err(),
+            "{mode:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn refusals_and_filters_are_errors_of_their_own() {
+    for mode in MODES {
+        for reply in [
+            Reply::refusal("I cannot help with that."),
+            Reply::text("Well,").finish("content_filter"),
+        ] {
+            let error = failure(mode, reply).await;
+            assert_eq!(error.code(), "refused", "{mode:?}: {error}");
+            assert!(!error.is_retryable());
+        }
+    }
+}
+
+#[tokio::test]
+async fn http_errors_are_told_apart() {
+    let status = |status, code: &str, message: &str| Fault::Status {
+        status,
+        retry_after: None,
+        code: code.into(),
+        message: message.into(),
+    };
+    let cases = [
+        (
+            status(400, "context_length_exceeded", "Too long."),
+            "context_too_long",
+            false,
+        ),
+        (
+            status(
+                400,
+                "x",
+                "This model's maximum context length is 8192 tokens.",
+            ),
+            "context_too_long",
+            false,
+        ),
+        (status(400, "x", "Bad."), "invalid", false),
+        (
+            status(400, "content_policy_violation", "No."),
+            "refused",
+            false,
+        ),
+        (
+            status(401, "invalid_api_key", "Wrong key."),
+            "authentication",
+            false,
+        ),
+        (status(403, "x", "Not here."), "authentication", false),
+        (
+            status(404, "model_not_found", "No such model."),
+            "invalid",
+            false,
+        ),
+        (status(408, "x", "Slow."), "transient", true),
+        (status(409, "x", "Conflict."), "transient", true),
+        (status(413, "x", "Large."), "context_too_long", false),
+        (
+            status(429, "rate_limit_exceeded", "Wait."),
+            "rate_limited",
+            true,
+        ),
+        (
+            status(429, "insufficient_quota", "Pay."),
+            "quota_exhausted",
+            false,
+        ),
+        (status(500, "server_error", "Oops."), "transient", true),
+        (status(503, "x", "Overloaded."), "transient", true),
+    ];
+    for mode in MODES {
+        for (fault, code, retryable) in &cases {
+            let error = failure(mode, Reply::fault(fault.clone())).await;
+            assert_eq!(error.code(), *code, "{mode:?} {fault:?}: {error}");
+            assert_eq!(error.is_retryable(), *retryable, "{mode:?} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_asked_wait_is_kept() {
+    for mode in MODES {
+        for (asked, expected) in [
+            ("7", Some(7)),
+            ("Mon, 16 Jun 2025 12:00:30 GMT", Some(30)),
+            ("soon", None),
+        ] {
+            let error = failure(
+                mode,
+                Reply::fault(Fault::Status {
+                    status: 429,
+                    retry_after: Some(asked.into()),
+                    code: "rate_limit_exceeded".into(),
+                    message: "Slow down.".into(),
+                }),
+            )
+            .await;
+            assert_eq!(error.code(), "rate_limited");
+            assert_eq!(
+                error.retry_after(),
+                expected.map(Duration::from_secs),
+                "{mode:?} {asked}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_broken_answer_passes_for_a_whole_one() {
+    // Each answer is broken at each of its events: with text, and with tool calls and reasoning.
+    let replies = [
+        Reply::text("One two three."),
+        Reply::call("write", &json!({"path": "/memory/x"}))
+            .reasoning("Hm.")
+            .usage(1, 1),
+    ];
+    for mode in MODES {
+        for reply in &replies {
+            let whole = ModelServer::start(Script::requests([reply.clone()]))
+                .await
+                .unwrap();
+            ask(
+                &provider(&whole, mode),
+                request(vec![Message::user("Hello?")]),
+            )
+            .await
+            .unwrap();
+            let Outcome::Answered { events, .. } = whole.journal()[0].outcome else {
+                panic!("not answered");
+            };
+            let events = if mode.1 { events } else { 1 };
+            let faults = (0..events).flat_map(|at| {
+                [
+                    Fault::CutAfter(at),
+                    Fault::EndAfter(at),
+                    Fault::MalformedJson(at),
+                    Fault::Stall(at),
+                ]
+            });
+            let cases = faults.map(|fault| async move {
+                let error = failure(mode, reply.clone().with_fault(fault.clone())).await;
+                let right = match fault {
+                    Fault::Stall(_) => {
+                        matches!(
+                            error,
+                            ModelError::Transient {
+                                cause: TransientCause::Timeout,
+                                ..
+                            }
+                        )
+                    }
+                    _ => is_broken(&error),
+                };
+                assert!(right, "{mode:?} {fault:?}: {error:?}");
+            });
+            futures_util::future::join_all(cases).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_closed_before_the_answer_is_transient() {
+    for mode in MODES {
+        let error = failure(mode, Reply::fault(Fault::HangUp)).await;
+        assert!(is_broken(&error), "{mode:?}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_an_answer_keeps_its_kind() {
+    let cases = [
+        ("server_error", "transient"),
+        ("rate_limit_exceeded", "rate_limited"),
+        ("context_length_exceeded", "context_too_long"),
+    ];
+    for mode in MODES {
+        for (code, expected) in cases {
+            let fault = Fault::ErrorAfter {
+                events: 3,
+                code: code.into(),
+                message: "Injected.".into(),
+            };
+            let error = failure(mode, Reply::text("One two three.").with_fault(fault)).await;
+            assert_eq!(error.code(), expected, "{mode:?}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn slow_octets_change_nothing() {
+    for mode in MODES {
+        let text = "Grün 🌿 ist schön.";
+        let reply = Reply::text(text)
+            .and_call(Call::new("write", &json!({"path": "/ä"})))
+            .with_fault(Fault::Slow {
+                octets: 3,
+                pause: Duration::from_micros(200),
+            });
+        let server = ModelServer::start(Script::turns([reply])).await.unwrap();
+        let answer = ask(
+            &provider(&server, mode),
+            request(vec![Message::user("Hello?")]),
+        )
+        .await
+        .unwrap();
+        assert_eq!(answer.message.text(), Some(text), "{mode:?}");
+        assert_eq!(
+            answer.message.tool_calls().next().unwrap().arguments,
+            value!({"path": "/ä"}),
+            "{mode:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_stream_or_the_future_closes_the_connection() {
+    for mode in MODES {
+        for at in [0, 3] {
+            let reply = Reply::text("One two.").with_fault(Fault::Stall(at));
+            let server = ModelServer::start(Script::turns([reply])).await.unwrap();
+            let openai = provider(&server, mode);
+            let asked = openai.respond(request(vec![Message::user("Hello?")]));
+            match tokio::time::timeout(Duration::from_millis(200), asked).await {
+                // The answer has begun: the stream holds the connection.
+                Ok(stream) => {
+                    let stream = stream.unwrap();
+                    assert_eq!(server.open_connections(), 1, "{mode:?}");
+                    drop(stream);
+                }
+                // It has not: the future held it, and was dropped by the timeout.
+                Err(_) => assert_eq!(server.journal().len(), 1, "{mode:?}"),
+            }
+            for _ in 0..200 {
+                if server.open_connections() == 0 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert_eq!(server.open_connections(), 0, "{mode:?} {at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_named() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1?token=hidden", listener.local_addr().unwrap());
+    drop(listener);
+    for url in [url.as_str(), "http://no-such-host.invalid/v1"] {
+        for streaming in [true, false] {
+            let openai = OpenAI::new("some-key").base_url(url).streaming(streaming);
+            let error = ask(&openai, request(vec![Message::user("Hello?")]))
+                .await
+                .unwrap_err();
+            assert_eq!(error.code(), "unreachable", "{error:?}");
+            assert!(error.is_retryable());
+            assert!(std::error::Error::source(&error).is_some());
+            let said = format!("{error} {error:?}");
+            assert!(
+                said.contains("http://") && !said.contains("hidden"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_query_in_the_base_url_is_sent() {
+    let server = ModelServer::start(Script::turns([Reply::text("Hi.")]))
+        .await
+        .unwrap();
+    let openai = OpenAI::new(server.key()).base_url(format!("{}/?api-version=1", server.url()));
+    ask(&openai, request(vec![Message::user("Hello?")]))
+        .await
+        .unwrap();
+    assert_eq!(
+        server.journal()[0].path,
+        "/v1/chat/completions?api-version=1"
+    );
+}
+
+#[tokio::test]
+async fn what_would_be_refused_or_dropped_is_not_sent() {
+    let server = ModelServer::start(Script::turns([])).await.unwrap();
+    let openai = provider(&server, (Wire::ChatCompletions, true));
+    let hello = || vec![Message::user("Hello?")];
+    let bad_schema = ToolSpec::new(
+        "t",
+        "",
+        value!({"type": "object", "properties": {"x": true}}),
+    );
+    let cases = [
+        ModelRequest {
+            model: String::new(),
+            ..request(hello())
+        },
+        request(vec![]),
+        request(vec![Message::new(
+            Role::User,
+            vec![ContentPart::ToolCall(ToolCall::new("a", "b", value!({})))],
+        )]),
+        request(vec![Message::new(
+            Role::Tool,
+            vec![ContentPart::Text("x".into())],
+        )]),
+        ModelRequest {
+            tools: vec![bad_schema],
+            ..request(hello())
+        },
+        ModelRequest {
+            tools: vec![ToolSpec::new("a b", "", value!({"type": "object"}))],
+            ..request(hello())
+        },
+        ModelRequest {
+            tools: vec![ToolSpec::new("t", "", value!({}))],
+            ..request(hello())
+        },
+    ];
+    for case in cases {
+        let error = ask(&openai, case.clone()).await.unwrap_err();
+        assert_eq!(error.code(), "invalid", "{case:?}");
+    }
+    assert!(server.journal().is_empty());
+}
