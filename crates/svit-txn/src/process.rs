@@ -261,7 +261,6 @@ pub(crate) fn fork_state(
         &parent.tree,
         &parent.address,
         parent.version,
-        parent.head,
         &address,
     )?;
     let state = State {

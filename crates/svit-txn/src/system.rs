@@ -1,7 +1,7 @@
 //! What stands below `/system`, and how a new process or a fork gets its identity.
 
 use svit_tree::{Address, Node, Tree};
-use svit_value::{Digest, Map, Value};
+use svit_value::{Map, Value};
 
 use crate::codec::{count, digest};
 use crate::record::TRANSACTION_FORMAT;
@@ -47,18 +47,17 @@ pub(crate) fn created(address: &Address, limits: &Limits) -> Result<Map, Error> 
 }
 
 /// The tree of a fork: its own identity and lineage, an empty inbox and outbox, no children, no
-/// ports and no other authority. Memory, scripts and limits are the parent's.
+/// ports and no other authority. Memory, scripts and limits are the parent's. The lineage names the
+/// parent's root, not its record: records carry the host's clock, which may not reach a root.
 pub(crate) fn forked(
     parent: &Tree,
     parent_address: &Address,
     version: u64,
-    record: Digest,
     address: &Address,
 ) -> Result<Tree, Error> {
     let lineage = map([
         ("parent", Value::from(parent_address.as_str())),
         ("version", count(version)),
-        ("record", digest(record)),
         ("root", digest(parent.digest())),
     ])?;
     let mut system = parent.node(Node::System).clone();

@@ -1,0 +1,11 @@
+//! What users see of svit as a whole: its examples as programs, and bad input at the edge.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod edges;
+mod example;
+mod quickstart;
