@@ -1,7 +1,59 @@
-//! Versioned atomic transitions of one process.
+//! Versioned atomic transitions of one process: in memory, and durable on any store.
+//!
+//! A [`Process`] is one tree of values (`svit-tree`) with scripts in it. Every change takes it from
+//! version N to N+1 as a whole, or leaves it at N: a script's writes, staged scripts and message
+//! intents are buffered in a private working copy, checked, and committed together. What is recorded
+//! is the difference of the two roots ([`ProcessTransaction`]), chained by digest from a [`Base`].
+//!
+//! A [`DurableProcess`] is the same on top of a [`ProcessStore`]: nobody sees a version before the
+//! store has it, an append whose outcome is unknown is settled before anything else happens, and a
+//! process is owned by whoever claimed it last.
+//!
+//! ```
+//! use svit_txn::{MemoryStore, Process};
+//!
+//! # futures_lite::future::block_on(async {
+//! let store = MemoryStore::new();
+//! let process = store.create(Process::builder("svit://local/demo")?.build()?).await?;
+//! let change = process.write("/memory/color", "teal").await?;
+//! assert_eq!((change.version, process.version()), (1, 1));
+//!
+//! let child = process.fork("svit://local/child").await?;
+//! child.write("/memory/color", "red").await?;
+//! assert_eq!(process.read("/memory/color")?, Some("teal".into()));
+//!
+//! drop(process);
+//! let again = store.resume("svit://local/demo").await?;
+//! assert_eq!(again.read("/memory/color")?, Some("teal".into()));
+//! assert_eq!(again.read_at(0, "/memory/color").await?, None);
+//! # Ok::<(), svit_txn::Error>(()) }).unwrap();
+//! ```
+//!
+//! | you want | look at |
+//! |---|---|
+//! | a process in memory, with its scripts | [`Process`], [`ProcessBuilder`], [`Transaction`] |
+//! | what a script's run did | [`Activation`], [`LogRecord`], [`Read`], [`Intent`] |
+//! | a process that survives | [`DurableProcess`], [`MemoryStore`], [`ProcessStoreExt`] |
+//! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
+//! | to be told what was committed | [`Observer`] |
+//! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::fork`] |
+//! | how much of everything is allowed | [`Limits`], [`LimitKind`] |
+//! | to write a store | [`ProcessStore`], [`check_batch`] |
+//!
+//! # What it does not do
+//! No files and no sockets: a store is somebody else's crate. No models, ports or mounts, no
+//! runtime of its own, no language but those that are given as a
+//! [`Guest`](svit_tree::guest::Guest). The clock is read for `committed_at` and for the wall-clock
+//! limit, and never reaches a root.
+//!
+//! # Features
+//! `lisp` (default): the built-in guest language, `svit-lisp`. Without it a process runs only the
+//! guests that are registered with [`ProcessBuilder::guest`] and [`DurableProcess::resume_with`].
+
 mod activation;
 mod base;
 mod codec;
+mod durable;
 mod error;
 mod guests;
 mod limits;
@@ -17,22 +69,21 @@ mod working;
 pub use activation::Activation;
 pub use base::{BASE_FORMAT, Base, BaseKind};
 pub use codec::RecordError;
+pub use durable::{
+    DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer, Operation, Outcome,
+    Published, RequestKey, Submission,
+};
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
 pub use limits::{LimitExceeded, LimitKind, Limits};
-pub use memory_store::{MemoryStore, check_batch};
+pub use memory_store::MemoryStore;
 pub use process::{Process, ProcessBuilder, Transaction};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use state::Intent;
 pub use store::{
     Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,
-    StoreError, StoreResult, StoredRecord, ThreadEvent,
-};
-pub use system::API_VERSION;
-pub use working::{LogRecord, Read};
-mod durable;
-pub use durable::{
-    DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer, Operation, Outcome,
-    Published, RequestKey, Submission,
+    StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,
 };
 pub use store_ext::ProcessStoreExt;
+pub use system::API_VERSION;
+pub use working::{LogRecord, Read};

@@ -1,33 +1,31 @@
 //! `MemoryStore`: the reference store. Durable for as long as it lives.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::Address;
-use svit_value::Digest;
+use svit_value::{Digest, Text};
 
 use crate::store::{
     Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,
-    StoreError, StoreResult, StoredRecord, ThreadEvent,
+    StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,
 };
 use crate::{Base, BaseKind};
 
 /// A store in memory, for tests and for processes that need not outlive the program. Clones are the
 /// same store.
 ///
+/// Of each client of a process the newest 1,024 receipts are kept. Clones are the same store.
+///
 /// ```
 /// use svit_txn::{MemoryStore, ProcessStore, StoreError};
-/// # async_io_free(async {
+///
+/// # futures_lite::future::block_on(async {
 /// let store = MemoryStore::new();
 /// let missing = store.load(&"svit://local/nobody".parse()?).await;
 /// assert!(matches!(missing, Err(StoreError::NotFound { .. })));
-/// # Ok::<(), svit_tree::TreeError>(()) });
-/// # fn async_io_free(f: impl Future<Output = Result<(), svit_tree::TreeError>>) {
-/// #     let mut f = std::pin::pin!(f);
-/// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-/// #     assert!(f.as_mut().poll(&mut cx).is_ready());
-/// # }
+/// # Ok::<(), svit_tree::TreeError>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
@@ -45,8 +43,33 @@ struct History {
     base: Base,
     epoch: u64,
     records: Vec<StoredRecord>,
-    receipts: BTreeMap<ReceiptKey, Receipt>,
+    receipts: BTreeMap<Text, ClientReceipts>,
     events: Vec<ThreadEvent>,
+}
+
+/// How many receipts are kept of each client.
+const RECEIPTS_PER_CLIENT: usize = 1_024;
+
+/// The newest receipts of one client.
+#[derive(Debug, Default)]
+struct ClientReceipts {
+    by_request: BTreeMap<Text, Receipt>,
+    oldest_first: VecDeque<Text>,
+}
+
+impl ClientReceipts {
+    fn add(&mut self, receipt: Receipt) {
+        let request = receipt.key.request.clone();
+        if self.by_request.insert(request.clone(), receipt).is_some() {
+            self.oldest_first.retain(|known| *known != request);
+        }
+        self.oldest_first.push_back(request);
+        if self.oldest_first.len() > RECEIPTS_PER_CLIENT
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.by_request.remove(&oldest);
+        }
+    }
 }
 
 impl MemoryStore {
@@ -82,8 +105,17 @@ impl Tables {
         if self.processes.contains_key(&address) {
             return Err(StoreError::AlreadyExists { address });
         }
-        if let BaseKind::Forked { parent, .. } = &base.kind {
-            self.history(parent)?;
+        let bad = |why: &str| StoreError::BadBatch {
+            address: base.address.clone(),
+            why: why.to_owned(),
+        };
+        if let BaseKind::Forked { parent, record, .. } = &base.kind
+            && self.history(parent)?.point(base.version) != Some((*record, base.root))
+        {
+            return Err(bad("the parent has another record or root at that version"));
+        }
+        if let Some(block) = blocks.iter().find(|b| Digest::of(&b.data) != b.digest) {
+            return Err(bad(&format!("block {} has other bytes", block.digest)));
         }
         let mut history = History {
             base,
@@ -140,6 +172,16 @@ impl History {
         }
     }
 
+    /// The digest of the record, or base, of a version, and its root.
+    fn point(&self, version: u64) -> Option<(Digest, Digest)> {
+        if version == self.base.version {
+            return Some((self.base.digest(), self.base.root));
+        }
+        let index = version.checked_sub(self.base.version + 1)?;
+        let record = self.records.get(usize::try_from(index).ok()?)?;
+        Some((record.digest, record.root))
+    }
+
     /// Adds a batch, all of it or nothing.
     fn append(&mut self, batch: Batch) -> StoreResult<()> {
         let head = self.head();
@@ -147,43 +189,11 @@ impl History {
         self.records.extend(batch.records);
         self.events.extend(batch.events);
         for receipt in batch.receipts {
-            self.receipts.insert(receipt.key.clone(), receipt);
+            let client = self.receipts.entry(receipt.key.client.clone());
+            client.or_default().add(receipt);
         }
         Ok(())
     }
-}
-
-/// Checks that a batch continues a history without a gap. For stores to call before they write.
-///
-/// # Errors
-/// [`StoreError::BadBatch`].
-pub fn check_batch(head: &Head, batch: &Batch) -> StoreResult<()> {
-    let bad = |why: String| StoreError::BadBatch {
-        address: head.base.address.clone(),
-        why,
-    };
-    let (mut version, mut digest) = (head.version, head.digest);
-    for record in &batch.records {
-        if record.version != version + 1 || record.previous != digest {
-            return Err(bad(format!(
-                "record {} does not follow version {version}",
-                record.version
-            )));
-        }
-        if Digest::of(&record.body) != record.digest {
-            return Err(bad(format!(
-                "record {} does not have its digest",
-                record.version
-            )));
-        }
-        (version, digest) = (record.version, record.digest);
-    }
-    for (event, expected) in batch.events.iter().zip(head.next_event..) {
-        if event.seq != expected {
-            return Err(bad(format!("event {} where {expected} is next", event.seq)));
-        }
-    }
-    Ok(())
 }
 
 fn done<'a, T: Send + 'a>(result: StoreResult<T>) -> BoxFuture<'a, StoreResult<T>> {
@@ -257,7 +267,10 @@ impl ProcessStore for MemoryStore {
     ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
         let tables = self.tables();
         let history = tables.history(address);
-        done(history.map(|history| history.receipts.get(key).cloned()))
+        done(history.map(|history| {
+            let client = history.receipts.get(&key.client)?;
+            client.by_request.get(&key.request).cloned()
+        }))
     }
 
     fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {

@@ -257,12 +257,7 @@ pub(crate) fn fork_state(
             events,
         },
     };
-    let tree = system::forked(
-        &parent.tree,
-        &parent.address,
-        parent.version,
-        &address,
-    )?;
+    let tree = system::forked(&parent.tree, &parent.address, parent.version, &address)?;
     let state = State {
         address,
         head: base.digest(),

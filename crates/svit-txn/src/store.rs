@@ -26,6 +26,9 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// - A future that is dropped may still take effect; the next caller sees either state, whole.
 /// - Nothing damaged is ever returned: a body that does not have its digest is
 ///   [`StoreError::Corrupt`].
+/// - A reader gets all that it asks for, up to its limit: fewer mean that there are no more.
+/// - Of each client of a process at least the newest 1,024 receipts are kept; older ones may be
+///   forgotten. A receipt under a key that is there replaces the one before.
 ///
 /// `svit-testkit` holds the conformance suite that checks this.
 pub trait ProcessStore: Send + Sync {
@@ -33,7 +36,9 @@ pub trait ProcessStore: Send + Sync {
     /// blocks are its parent's), and the first records, if any. Returns the owner's epoch. O(batch).
     ///
     /// # Errors
-    /// [`StoreError::AlreadyExists`]; [`StoreError::NotFound`] if the parent of a fork is not there.
+    /// [`StoreError::AlreadyExists`]; [`StoreError::NotFound`] if the parent of a fork is not there;
+    /// [`StoreError::BadBatch`] if it has another record or root at that version, if a block does
+    /// not have its digest, or if the batch does not follow the base.
     fn insert_base(
         &self,
         base: Base,
@@ -159,6 +164,39 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.receipts.is_empty() && self.events.is_empty()
     }
+}
+
+/// Checks that a batch continues a history without a gap. For stores to call before they write.
+///
+/// # Errors
+/// [`StoreError::BadBatch`].
+pub fn check_batch(head: &Head, batch: &Batch) -> StoreResult<()> {
+    let bad = |why: String| StoreError::BadBatch {
+        address: head.base.address.clone(),
+        why,
+    };
+    let (mut version, mut digest) = (head.version, head.digest);
+    for record in &batch.records {
+        if record.version != version + 1 || record.previous != digest {
+            return Err(bad(format!(
+                "record {} does not follow version {version}",
+                record.version
+            )));
+        }
+        if Digest::of(&record.body) != record.digest {
+            return Err(bad(format!(
+                "record {} does not have its digest",
+                record.version
+            )));
+        }
+        (version, digest) = (record.version, record.digest);
+    }
+    for (event, expected) in batch.events.iter().zip(head.next_event..) {
+        if event.seq != expected {
+            return Err(bad(format!("event {} where {expected} is next", event.seq)));
+        }
+    }
+    Ok(())
 }
 
 /// A transaction record as a store keeps it. `body` is the truth; the rest is derived from it.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use svit_tree::guest::{GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, Program};
+use svit_tree::guest::{
+    GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, Program,
+};
 use svit_tree::{Access, Mutation, Node, Path, Stat, Tree};
 use svit_value::{Digest, Text, Value};
 
@@ -262,7 +264,8 @@ impl Host for Working {
         if self.draft().tree.get(path).is_none() {
             return Ok(false);
         }
-        self.edit(Mutation::remove(path.clone())).map_err(|error| self.refuse(error))?;
+        self.edit(Mutation::remove(path.clone()))
+            .map_err(|error| self.refuse(error))?;
         Ok(true)
     }
 

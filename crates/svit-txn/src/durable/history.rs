@@ -105,7 +105,10 @@ async fn sharers(store: &dyn ProcessStore, address: &Address) -> Result<Vec<(Bas
     let mut owners: Vec<(Base, u64)> = Vec::new();
     loop {
         let base = store.load(&owner).await?.base;
-        if owners.iter().any(|(known, _)| known.address == base.address) {
+        if owners
+            .iter()
+            .any(|(known, _)| known.address == base.address)
+        {
             return Err(damaged(base.version, "a process is forked from itself"));
         }
         let above = match &base.kind {

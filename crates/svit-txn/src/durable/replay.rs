@@ -1,6 +1,6 @@
 //! From a base and records to a state, checking everything on the way. No guest code runs here.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use svit_tree::{Address, Tree};
@@ -30,7 +30,7 @@ pub(super) async fn lineage(
 ) -> Result<Vec<Stretch>, Error> {
     let mut stretches = Vec::new();
     let (mut address, mut version) = (address.clone(), version);
-    let mut seen = BTreeSet::new();
+    let mut seen: Vec<Address> = Vec::new();
     loop {
         let Head {
             base,
@@ -40,9 +40,10 @@ pub(super) async fn lineage(
         if base.address != address {
             return Err(damaged(version, "the base is of another process"));
         }
-        if !seen.insert(address.clone()) {
+        if seen.contains(&address) {
             return Err(damaged(version, "a process is forked from itself"));
         }
+        seen.push(address.clone());
         let oldest = match base.kind {
             BaseKind::Created => base.version,
             BaseKind::Forked { .. } => 0,

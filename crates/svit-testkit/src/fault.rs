@@ -1,0 +1,298 @@
+//! A store that fails, forgets or hangs at a chosen call, around any other store.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svit_tree::Address;
+use svit_txn::{
+    Base, Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey,
+    RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
+};
+use svit_value::Digest;
+
+/// What goes wrong at a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It fails with [`StoreError::Unavailable`], and nothing was done.
+    Fail,
+    /// It reports [`StoreError::Unknown`], and nothing was done.
+    ForgetLost,
+    /// It reports [`StoreError::Unknown`], and it was done. A read was not; there is nothing to do.
+    ForgetLanded,
+    /// It never ends, and nothing was done.
+    HangLost,
+    /// It never ends, and it was done.
+    HangLanded,
+    /// Power is cut before it: it and everything after it fails, until [`FaultyStore::restore`].
+    CutLost,
+    /// Power is cut after it: it was done, but it and everything after it fails. A write says
+    /// [`StoreError::Unknown`], the rest [`StoreError::Unavailable`].
+    CutLanded,
+}
+
+impl Fault {
+    /// Every fault.
+    pub const ALL: [Self; 7] = [
+        Self::Fail,
+        Self::ForgetLost,
+        Self::ForgetLanded,
+        Self::HangLost,
+        Self::HangLanded,
+        Self::CutLost,
+        Self::CutLanded,
+    ];
+
+    /// Whether the store has done what was asked when this fault is seen.
+    pub const fn lands(self) -> bool {
+        matches!(
+            self,
+            Self::ForgetLanded | Self::HangLanded | Self::CutLanded
+        )
+    }
+}
+
+/// A store around another one, with faults at chosen calls. Calls are counted from 1.
+///
+/// ```
+/// use std::sync::Arc;
+/// use svit_testkit::fault::{Fault, FaultyStore};
+/// use svit_txn::{DurableProcess, MemoryStore, Process};
+///
+/// # futures_lite::future::block_on(async {
+/// let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+/// let process = Process::builder("svit://local/demo")?.build()?;
+/// let process = DurableProcess::create(store.clone(), process).await?;
+///
+/// store.at_write(store.writes() + 1, Fault::Fail);
+/// let refused = process.write("/memory/x", 1).await.unwrap_err();
+/// assert_eq!((refused.code(), process.version()), ("unavailable", 0));
+/// assert_eq!(process.write("/memory/x", 1).await?.version, 1);
+/// # Ok::<(), svit_txn::Error>(()) }).unwrap();
+/// ```
+pub struct FaultyStore {
+    inner: Arc<dyn ProcessStore>,
+    calls: AtomicU64,
+    writes: AtomicU64,
+    down: AtomicBool,
+    plan: Mutex<Vec<Planned>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Call(u64),
+    Write(u64),
+}
+
+struct Planned {
+    when: When,
+    fault: Fault,
+}
+
+/// Whether a call changes anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Read,
+    Write,
+}
+
+impl std::fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FaultyStore")
+            .field("calls", &self.calls())
+            .field("writes", &self.writes())
+            .finish_non_exhaustive()
+    }
+}
+
+impl FaultyStore {
+    /// A store without faults yet.
+    pub fn new(inner: Arc<dyn ProcessStore>) -> Self {
+        Self {
+            inner,
+            calls: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            down: AtomicBool::new(false),
+            plan: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// How many calls there were, reads included.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// How many calls there were to `insert_base`, `claim` and `append`.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    /// Lets call number `call` go wrong, once.
+    pub fn at_call(&self, call: u64, fault: Fault) {
+        let when = When::Call(call);
+        self.plan().push(Planned { when, fault });
+    }
+
+    /// Lets write number `write` go wrong, once.
+    pub fn at_write(&self, write: u64, fault: Fault) {
+        let when = When::Write(write);
+        self.plan().push(Planned { when, fault });
+    }
+
+    /// Power is back, and no fault is planned any more.
+    pub fn restore(&self) {
+        self.plan().clear();
+        self.down.store(false, Ordering::SeqCst);
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Vec<Planned>> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call and takes its fault from the plan.
+    fn count(&self, sort: Sort) -> Option<Fault> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        let write = match sort {
+            Sort::Write => self.writes.fetch_add(1, Ordering::SeqCst) + 1,
+            Sort::Read => 0,
+        };
+        let mut plan = self.plan();
+        let found = plan.iter().position(|planned| match planned.when {
+            When::Call(number) => number == call,
+            When::Write(number) => sort == Sort::Write && number == write,
+        });
+        found.map(|index| plan.remove(index).fault)
+    }
+
+    fn around<'a, T: Send + 'a>(
+        &'a self,
+        sort: Sort,
+        call: BoxFuture<'a, StoreResult<T>>,
+    ) -> BoxFuture<'a, StoreResult<T>> {
+        Box::pin(async move {
+            let fault = self.count(sort);
+            if self.down.load(Ordering::SeqCst) {
+                return Err(unavailable("power is cut"));
+            }
+            let Some(fault) = fault else {
+                return call.await;
+            };
+            if fault.lands() {
+                call.await?;
+            } else {
+                drop(call);
+            }
+            match (fault, sort) {
+                (Fault::HangLost | Fault::HangLanded, _) => std::future::pending().await,
+                (Fault::Fail, _) => Err(unavailable("a fault was planned here")),
+                (Fault::ForgetLost | Fault::ForgetLanded, Sort::Write) => {
+                    Err(unknown("a fault was planned here"))
+                }
+                (Fault::ForgetLost | Fault::ForgetLanded, Sort::Read) => {
+                    Err(unavailable("a fault was planned here"))
+                }
+                (Fault::CutLost | Fault::CutLanded, sort) => {
+                    self.down.store(true, Ordering::SeqCst);
+                    Err(match sort {
+                        Sort::Write => unknown("power was cut"),
+                        Sort::Read => unavailable("power was cut"),
+                    })
+                }
+            }
+        })
+    }
+
+    fn read<'a, T: Send + 'a>(
+        &'a self,
+        call: BoxFuture<'a, StoreResult<T>>,
+    ) -> BoxFuture<'a, StoreResult<T>> {
+        self.around(Sort::Read, call)
+    }
+
+    fn write<'a, T: Send + 'a>(
+        &'a self,
+        call: impl FnOnce() -> BoxFuture<'a, StoreResult<T>> + Send + 'a,
+    ) -> BoxFuture<'a, StoreResult<T>> {
+        // Made only when it is polled: a store may act as soon as it is called.
+        self.around(Sort::Write, Box::pin(async move { call().await }))
+    }
+}
+
+fn unavailable(why: &str) -> StoreError {
+    StoreError::Unavailable {
+        why: why.to_owned(),
+    }
+}
+
+fn unknown(why: &str) -> StoreError {
+    StoreError::Unknown {
+        why: why.to_owned(),
+    }
+}
+
+impl ProcessStore for FaultyStore {
+    fn insert_base(
+        &self,
+        base: Base,
+        blocks: Vec<Block>,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<u64>> {
+        self.write(move || self.inner.insert_base(base, blocks, batch))
+    }
+
+    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        self.read(self.inner.load(address))
+    }
+
+    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        self.write(move || self.inner.claim(&address))
+    }
+
+    fn append(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        self.write(move || self.inner.append(&address, expected, epoch, batch))
+    }
+
+    fn records(
+        &self,
+        address: &Address,
+        query: RecordQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
+        self.read(self.inner.records(address, query))
+    }
+
+    fn events(
+        &self,
+        address: &Address,
+        query: EventQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
+        self.read(self.inner.events(address, query))
+    }
+
+    fn receipt(
+        &self,
+        address: &Address,
+        key: &ReceiptKey,
+    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
+        self.read(self.inner.receipt(address, key))
+    }
+
+    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
+        self.read(self.inner.block(digest))
+    }
+
+    fn addresses(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
+        self.read(self.inner.addresses(after, limit))
+    }
+}
