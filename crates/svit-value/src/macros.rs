@@ -47,6 +47,16 @@ macro_rules! __value {
     (@list [$($done:expr,)*] {$($inner:tt)*} $(, $($rest:tt)*)?) => {
         $crate::__value!(@list [$($done,)* $crate::__value!({$($inner)*}),] $($($rest)*)?)
     };
+    // A leading minus may open a literal or an expression, and a `literal` cannot look ahead.
+    (@list [$($done:expr,)*] - $($rest:tt)*) => {
+        $crate::__value!(@list_minus [$($done,)*] - $($rest)*)
+    };
+    (@list_minus [$($done:expr,)*] - $literal:literal $(, $($rest:tt)*)?) => {
+        $crate::__value!(@list [$($done,)* $crate::__private::literal(-$literal),] $($($rest)*)?)
+    };
+    (@list_minus [$($done:expr,)*] $other:expr $(, $($rest:tt)*)?) => {
+        $crate::__value!(@list [$($done,)* $crate::Value::from($other),] $($($rest)*)?)
+    };
     (@list [$($done:expr,)*] $literal:literal $(, $($rest:tt)*)?) => {
         $crate::__value!(@list [$($done,)* $crate::__private::literal($literal),] $($($rest)*)?)
     };
@@ -70,6 +80,20 @@ macro_rules! __value {
             @map [$($done,)* ($crate::__key!($key), $crate::__value!({$($inner)*})),] $($($rest)*)?
         )
     };
+    (@map [$($done:expr,)*] $key:tt: - $($rest:tt)*) => {
+        $crate::__value!(@map_minus [$($done,)*] $key: - $($rest)*)
+    };
+    (@map_minus [$($done:expr,)*] $key:tt: - $literal:literal $(, $($rest:tt)*)?) => {
+        $crate::__value!(
+            @map [$($done,)* ($crate::__key!($key), $crate::__private::literal(-$literal)),]
+            $($($rest)*)?
+        )
+    };
+    (@map_minus [$($done:expr,)*] $key:tt: $other:expr $(, $($rest:tt)*)?) => {
+        $crate::__value!(
+            @map [$($done,)* ($crate::__key!($key), $crate::Value::from($other)),] $($($rest)*)?
+        )
+    };
     (@map [$($done:expr,)*] $key:tt: $literal:literal $(, $($rest:tt)*)?) => {
         $crate::__value!(
             @map [$($done,)* ($crate::__key!($key), $crate::__private::literal($literal)),]
@@ -84,6 +108,8 @@ macro_rules! __value {
     (null) => { $crate::Value::Null };
     ([$($inner:tt)*]) => { $crate::__value!(@list [] $($inner)*) };
     ({$($inner:tt)*}) => { $crate::__value!(@map [] $($inner)*) };
+    (- $literal:literal) => { $crate::__private::literal(-$literal) };
+    (- $($rest:tt)+) => { $crate::Value::from(- $($rest)+) };
     ($literal:literal) => { $crate::__private::literal($literal) };
     ($other:expr) => { $crate::Value::from($other) };
 }

@@ -19,7 +19,7 @@ use std::io;
 /// assert_eq!(note.to_json()?, r#"{"done":false,"tags":["a","b"],"title":"colors"}"#);
 /// # Ok::<(), svit_value::ValueError>(())
 /// ```
-#[derive(Clone, Default, Hash)]
+#[derive(Clone, Default)]
 pub enum Value {
     /// Nothing.
     #[default]
@@ -343,3 +343,20 @@ impl PartialEq for Value {
 }
 
 impl Eq for Value {}
+
+impl std::hash::Hash for Value {
+    /// Containers hash their digest, so this costs no more than that.
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.kind().hash(state);
+        match self {
+            Value::Null => {}
+            Value::Bool(bool) => bool.hash(state),
+            Value::Int(int) => int.hash(state),
+            Value::Float(float) => float.hash(state),
+            Value::Text(text) => text.hash(state),
+            Value::Bytes(bytes) => bytes.hash(state),
+            Value::List(list) => list.hash(state),
+            Value::Map(map) => map.hash(state),
+        }
+    }
+}

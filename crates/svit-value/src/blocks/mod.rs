@@ -52,7 +52,7 @@ impl Value {
         Blocks::new(self, older)
     }
 
-    /// Puts a value together from its blocks, asking `source` for each once.
+    /// Puts a value together from its blocks, which `source` gives by digest.
     ///
     /// Nothing is taken on trust: every block must have the digest it was asked for by, be canonical,
     /// and the blocks together must be exactly those that the value has. What is returned has `root`

@@ -7,10 +7,46 @@
 
 use super::parse::{Block, Ref, block};
 use crate::error::Limit;
-use crate::map::Entry;
-use crate::measure::within;
+use crate::map::{Entry, entry_sums};
+use crate::measure::{Sums, within};
 use crate::{Digest, List, Map, Text, Value, ValueError, ValueLimits};
 use std::collections::BTreeMap;
+
+/// What has been gathered of one container. Its size is checked as it grows: one small leaf that is
+/// linked to over and over would otherwise fill the memory before the end.
+struct Gathered<T> {
+    items: Vec<T>,
+    sums: Sums,
+}
+
+impl<T> Gathered<T> {
+    fn new(expected: usize) -> Gathered<T> {
+        Gathered {
+            items: Vec::with_capacity(expected),
+            sums: Sums::default(),
+        }
+    }
+
+    fn push(&mut self, item: T, sums: &Sums, limits: &ValueLimits) -> Result<(), ValueError> {
+        self.sums.add(sums);
+        self.items.push(item);
+        within(Limit::Nodes, limits.max_nodes, self.sums.nodes)?;
+        within(Limit::TextBytes, limits.max_text_bytes, self.sums.text)?;
+        within(Limit::EncodedBytes, limits.max_bytes, self.sums.cbor)
+    }
+}
+
+impl Gathered<Value> {
+    fn list(self) -> Result<Value, ValueError> {
+        List::from_vec(self.items).map(Value::List)
+    }
+}
+
+impl Gathered<Entry> {
+    fn map(self) -> Result<Value, ValueError> {
+        Map::from_sorted(self.items).map(Value::Map)
+    }
+}
 
 pub(super) struct Assembly<'a> {
     source: &'a mut dyn FnMut(Digest) -> Option<Vec<u8>>,
@@ -50,35 +86,40 @@ impl<'a> Assembly<'a> {
             return Ok(value.clone());
         }
         within(Limit::Depth, self.limits.depth().into(), depth.into())?;
-        let value = match self.fetch(digest)? {
-            Block::Scalar(value) => value,
-            Block::List(children) => {
-                let mut values = Vec::with_capacity(children.len());
-                self.elements(children, depth, &mut values)?;
-                Value::List(List::from_vec(values)?)
-            }
-            Block::Map(children) => {
-                let mut entries = Vec::with_capacity(children.len());
-                self.entries(digest, children, depth, &mut entries)?;
-                Value::Map(Map::from_sorted(entries)?)
-            }
-            Block::ListIndex(level, children) => {
-                let mut values = Vec::new();
-                self.list_nodes(digest, level, children, depth, &mut values)?;
-                Value::List(List::from_vec(values)?)
-            }
-            Block::MapIndex(level, children) => {
-                let mut entries = Vec::new();
-                self.map_nodes(digest, level, children, depth, &mut entries)?;
-                Value::Map(Map::from_sorted(entries)?)
-            }
-        };
+        let block = self.fetch(digest)?;
+        let value = self.build(digest, block, depth)?;
         self.limits.check(&value)?;
         if value.digest() != digest {
             return Err(ValueError::BlockLayout { digest });
         }
         self.done.insert(digest, value.clone());
         Ok(value)
+    }
+
+    fn build(&mut self, digest: Digest, block: Block, depth: u32) -> Result<Value, ValueError> {
+        match block {
+            Block::Scalar(value) => Ok(value),
+            Block::List(children) => {
+                let mut values = Gathered::new(children.len());
+                self.elements(children, depth, &mut values)?;
+                values.list()
+            }
+            Block::Map(children) => {
+                let mut entries = Gathered::new(children.len());
+                self.entries(digest, children, depth, &mut entries)?;
+                entries.map()
+            }
+            Block::ListIndex(level, children) => {
+                let mut values = Gathered::new(0);
+                self.list_nodes(digest, level, children, depth, &mut values)?;
+                values.list()
+            }
+            Block::MapIndex(level, children) => {
+                let mut entries = Gathered::new(0);
+                self.map_nodes(digest, level, children, depth, &mut entries)?;
+                entries.map()
+            }
+        }
     }
 
     fn child(&mut self, child: Ref, depth: u32) -> Result<Value, ValueError> {
@@ -92,13 +133,14 @@ impl<'a> Assembly<'a> {
         &mut self,
         children: Vec<Ref>,
         depth: u32,
-        values: &mut Vec<Value>,
+        values: &mut Gathered<Value>,
     ) -> Result<(), ValueError> {
         for child in children {
-            values.push(self.child(child, depth)?);
+            let value = self.child(child, depth)?;
+            let sums = Sums::of(&value);
+            values.push(value, &sums, self.limits)?;
         }
-        // A container holds itself and its entries, and the limit counts both.
-        within(Limit::Nodes, self.limits.max_nodes, values.len() as u64 + 1)
+        Ok(())
     }
 
     /// Adds the entries of one node, which come after all before.
@@ -107,22 +149,20 @@ impl<'a> Assembly<'a> {
         digest: Digest,
         children: Vec<(Text, Ref)>,
         depth: u32,
-        entries: &mut Vec<Entry>,
+        entries: &mut Gathered<Entry>,
     ) -> Result<(), ValueError> {
-        if let (Some(last), Some(next)) = (entries.last(), children.first())
+        if let (Some(last), Some(next)) = (entries.items.last(), children.first())
             && last.0 >= next.0
         {
             return Err(ValueError::BlockLayout { digest });
         }
         for (key, child) in children {
             let value = self.child(child, depth)?;
-            entries.push((key, value));
+            let entry = (key, value);
+            let sums = entry_sums(&entry);
+            entries.push(entry, &sums, self.limits)?;
         }
-        within(
-            Limit::Nodes,
-            self.limits.max_nodes,
-            entries.len() as u64 + 1,
-        )
+        Ok(())
     }
 
     /// Gathers what is below an index node. Its level falls with every step, which bounds the
@@ -133,13 +173,13 @@ impl<'a> Assembly<'a> {
         level: u32,
         children: Vec<(Text, Digest)>,
         depth: u32,
-        entries: &mut Vec<Entry>,
+        entries: &mut Gathered<Entry>,
     ) -> Result<(), ValueError> {
         if level > 20 {
             return Err(ValueError::BlockLayout { digest });
         }
         for (first, child) in children {
-            let before = entries.len();
+            let before = entries.items.len();
             match self.fetch(child)? {
                 Block::Map(leaf) if level == 1 => self.entries(child, leaf, depth, entries)?,
                 Block::MapIndex(below, nodes) if below + 1 == level => {
@@ -147,7 +187,11 @@ impl<'a> Assembly<'a> {
                 }
                 _ => return Err(ValueError::BlockLayout { digest: child }),
             }
-            if entries.get(before).is_none_or(|entry| entry.0 != first) {
+            if entries
+                .items
+                .get(before)
+                .is_none_or(|entry| entry.0 != first)
+            {
                 return Err(ValueError::BlockLayout { digest });
             }
         }
@@ -162,13 +206,13 @@ impl<'a> Assembly<'a> {
         level: u32,
         children: Vec<Digest>,
         depth: u32,
-        values: &mut Vec<Value>,
+        values: &mut Gathered<Value>,
     ) -> Result<(), ValueError> {
         if level > 10 {
             return Err(ValueError::BlockLayout { digest });
         }
         for child in children {
-            let before = values.len();
+            let before = values.sums.count;
             match self.fetch(child)? {
                 Block::List(leaf) if level == 1 => self.elements(leaf, depth, values)?,
                 Block::ListIndex(below, nodes) if below + 1 == level => {
@@ -177,7 +221,7 @@ impl<'a> Assembly<'a> {
                 _ => return Err(ValueError::BlockLayout { digest: child }),
             }
             // Every node before this one must have been full.
-            if before % (1 << (6 * level)) != 0 || values.len() == before {
+            if !before.is_multiple_of(1 << (6 * level)) || values.sums.count == before {
                 return Err(ValueError::BlockLayout { digest });
             }
         }

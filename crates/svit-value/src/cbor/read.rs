@@ -140,6 +140,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A map key that comes after `last` in canonical order.
+    fn next_key(&mut self, last: Option<&str>) -> Result<&'a str, ValueError> {
+        let at = self.at;
+        let key = self.key()?;
+        let order = |key: &'a str| (key.len(), key.as_bytes());
+        match last.map(|last| (last.len(), last.as_bytes()).cmp(&order(key))) {
+            None | Some(std::cmp::Ordering::Less) => Ok(key),
+            Some(std::cmp::Ordering::Equal) => Err(ValueError::cbor(at, CborProblem::DuplicateKey)),
+            Some(std::cmp::Ordering::Greater) => Err(ValueError::cbor(at, CborProblem::KeyOrder)),
+        }
+    }
+
     /// The number of items that a container says it has: never more than the bytes that are left
     /// can hold, so that a bad length fails here.
     pub(crate) fn count(&self, count: u64, each: usize) -> Result<usize, ValueError> {
@@ -171,19 +183,7 @@ impl<'a> Reader<'a> {
         let mut entries = Vec::with_capacity(count.min(AHEAD));
         let mut last: Option<&str> = None;
         for _ in 0..count {
-            let at = self.at;
-            let key = self.key()?;
-            if let Some(last) = last {
-                match (key.len(), key.as_bytes()).cmp(&(last.len(), last.as_bytes())) {
-                    std::cmp::Ordering::Greater => {}
-                    std::cmp::Ordering::Equal => {
-                        return Err(ValueError::cbor(at, CborProblem::DuplicateKey));
-                    }
-                    std::cmp::Ordering::Less => {
-                        return Err(ValueError::cbor(at, CborProblem::KeyOrder));
-                    }
-                }
-            }
+            let key = self.next_key(last)?;
             last = Some(key);
             entries.push((Text::from(key), value(self)?));
         }
@@ -194,40 +194,67 @@ impl<'a> Reader<'a> {
     }
 
     /// A value `depth` levels down, the outermost at 1.
+    ///
+    /// It recurses through `list` and `map` alone, which keeps what is on the stack per level small
+    /// in builds without optimization too.
     pub(crate) fn value(&mut self, depth: u32) -> Result<Value, ValueError> {
-        let at = self.at;
         self.nodes += 1;
         if self.nodes > self.limits.max_nodes || depth > self.limits.depth() {
-            within(Limit::Nodes, self.limits.max_nodes, self.nodes)?;
-            within(Limit::Depth, self.limits.depth().into(), depth.into())?;
+            return Err(self.exceeded(depth));
         }
-        if self.peek()? >= 0xe0 {
-            return self.simple();
+        match self.peek()? >> 5 {
+            4 => self.list(depth),
+            5 => self.map(depth),
+            7 => self.simple(),
+            _ => self.scalar(),
         }
+    }
+
+    #[cold]
+    fn exceeded(&self, depth: u32) -> ValueError {
+        let (limit, allowed, actual) = if self.nodes > self.limits.max_nodes {
+            (Limit::Nodes, self.limits.max_nodes, self.nodes)
+        } else {
+            (Limit::Depth, self.limits.depth().into(), depth.into())
+        };
+        ValueError::LimitExceeded {
+            limit,
+            allowed,
+            actual,
+        }
+    }
+
+    fn list(&mut self, depth: u32) -> Result<Value, ValueError> {
+        let (_, count) = self.head()?;
+        let count = self.count(count, 1)?;
+        let mut values = Vec::with_capacity(count.min(AHEAD));
+        for _ in 0..count {
+            values.push(self.value(depth + 1)?);
+        }
+        List::from_vec(values).map(Value::List)
+    }
+
+    fn map(&mut self, depth: u32) -> Result<Value, ValueError> {
+        let (_, count) = self.head()?;
+        let entries = self.entries(count, |reader| reader.value(depth + 1))?;
+        Map::from_sorted(entries).map(Value::Map)
+    }
+
+    /// An integer, octets or a text.
+    fn scalar(&mut self) -> Result<Value, ValueError> {
+        let at = self.at;
         let (major, number) = self.head()?;
-        let int =
-            || i64::try_from(number).map_err(|_| ValueError::cbor(at, CborProblem::IntOutOfRange));
-        match major {
-            0 => Ok(Value::Int(int()?)),
-            1 => Ok(Value::Int(!int()?)),
-            2 => {
+        let int = i64::try_from(number);
+        match (major, int) {
+            (0, Ok(int)) => Ok(Value::Int(int)),
+            (1, Ok(int)) => Ok(Value::Int(!int)),
+            (0 | 1, Err(_)) => Err(ValueError::cbor(at, CborProblem::IntOutOfRange)),
+            (2, _) => {
                 let octets = self.take(number)?;
                 self.add_text(octets.len())?;
                 Ok(Value::Bytes(Bytes::from(octets)))
             }
-            3 => Ok(Value::Text(Text::from(self.string(number)?))),
-            4 => {
-                let count = self.count(number, 1)?;
-                let mut values = Vec::with_capacity(count.min(AHEAD));
-                for _ in 0..count {
-                    values.push(self.value(depth + 1)?);
-                }
-                Ok(Value::List(List::from_vec(values)?))
-            }
-            5 => {
-                let entries = self.entries(number, |reader| reader.value(depth + 1))?;
-                Ok(Value::Map(Map::from_sorted(entries)?))
-            }
+            (3, _) => Ok(Value::Text(Text::from(self.string(number)?))),
             _ => Err(ValueError::cbor(at, CborProblem::Tag)),
         }
     }

@@ -30,8 +30,12 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(crate) fn with_capacity(bytes: usize) -> Writer<'a> {
+        Writer::on(Vec::with_capacity(bytes))
+    }
+
+    fn on(buf: Vec<u8>) -> Writer<'a> {
         Writer {
-            buf: Vec::with_capacity(bytes),
+            buf,
             spill_at: usize::MAX,
             stream: None,
             failed: None,
@@ -187,20 +191,18 @@ pub(crate) fn canonical_order<'e, T: 'e>(
 /// Buffers for hashing nested blocks: one per level that is being written, used again.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Vec<Writer<'static>>,
+    free: Vec<Vec<u8>>,
 }
 
 impl Pool {
     #[inline]
     pub(crate) fn digest(&mut self, write: impl FnOnce(&mut Writer<'static>, &mut Pool)) -> Digest {
-        let mut writer = self
-            .free
-            .pop()
-            .unwrap_or_else(|| Writer::with_capacity(4096));
+        let buf = self.free.pop();
+        let mut writer = Writer::on(buf.unwrap_or_else(|| Vec::with_capacity(4096)));
         write(&mut writer, self);
         let digest = Digest::of(writer.bytes());
         writer.buf.clear();
-        self.free.push(writer);
+        self.free.push(writer.buf);
         digest
     }
 }

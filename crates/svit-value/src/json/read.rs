@@ -112,7 +112,19 @@ impl Reader<'_> {
             values.push(self.value(depth + 1)?);
             more = self.more(b']')?;
         }
-        Ok(Value::List(List::from_vec(values)?))
+        List::from_vec(values).map(Value::List)
+    }
+
+    /// A key and the colon behind it.
+    fn key(&mut self) -> Result<Text, ValueError> {
+        if self.need()? != b'"' {
+            return self.fail(JsonProblem::Unexpected);
+        }
+        let key = self.string()?;
+        self.space();
+        self.expect(b':')?;
+        self.space();
+        Ok(key)
     }
 
     fn object(&mut self, depth: u32) -> Result<Value, ValueError> {
@@ -121,33 +133,11 @@ impl Reader<'_> {
         let mut more = self.open(b'}')?;
         while more {
             let at = self.at;
-            if self.need()? != b'"' {
-                return self.fail(JsonProblem::Unexpected);
-            }
-            let key = self.string()?;
-            self.space();
-            self.expect(b':')?;
-            self.space();
+            let key = self.key()?;
             entries.push(((key, self.value(depth + 1)?), at));
             more = self.more(b'}')?;
         }
-        if let [((key, inner), _)] = &entries[..]
-            && key == "/"
-        {
-            return bytes_of(inner)
-                .map(Value::Bytes)
-                .ok_or(ValueError::json(start, JsonProblem::ReservedKey));
-        }
-        if !entries.is_sorted_by(|a, b| a.0.0 < b.0.0) {
-            entries.sort_by(|a, b| a.0.0.cmp(&b.0.0));
-            let twice = entries.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0);
-            // The stable sort left the later of two first in the text behind it.
-            if let Some(at) = twice.map(|pair| pair[1].1).min() {
-                return Err(ValueError::json(at, JsonProblem::DuplicateKey));
-            }
-        }
-        let entries = entries.into_iter().map(|(entry, _)| entry).collect();
-        Ok(Value::Map(Map::from_sorted(entries)?))
+        made_of(start, entries)
     }
 
     fn digits(&mut self) -> Result<(), ValueError> {
@@ -273,6 +263,27 @@ impl Reader<'_> {
         }
         Ok(code)
     }
+}
+
+/// The map of these entries, each with the offset of its key, or the bytes that they stand for.
+fn made_of(start: usize, mut entries: Vec<(Entry, usize)>) -> Result<Value, ValueError> {
+    if let [((key, inner), _)] = &entries[..]
+        && key == "/"
+    {
+        return bytes_of(inner)
+            .map(Value::Bytes)
+            .ok_or(ValueError::json(start, JsonProblem::ReservedKey));
+    }
+    if !entries.is_sorted_by(|a, b| a.0.0 < b.0.0) {
+        entries.sort_by(|a, b| a.0.0.cmp(&b.0.0));
+        let twice = entries.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0);
+        // The stable sort left the later of two in the text behind the other.
+        if let Some(at) = twice.map(|pair| pair[1].1).min() {
+            return Err(ValueError::json(at, JsonProblem::DuplicateKey));
+        }
+    }
+    let entries = entries.into_iter().map(|(entry, _)| entry).collect();
+    Map::from_sorted(entries).map(Value::Map)
 }
 
 /// The octets that `{"bytes": base64}` stands for.

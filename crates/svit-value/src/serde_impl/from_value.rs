@@ -3,7 +3,7 @@
 use super::MAX_STEPS;
 use crate::error::Limit;
 use crate::measure::within;
-use crate::{ListIter, MapIter, Text, Value, ValueError};
+use crate::{List, ListIter, MapIter, Text, Value, ValueError};
 use serde::de::value::{StrDeserializer, StringDeserializer};
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
@@ -27,6 +27,24 @@ impl<'v> FromValue<'v> {
         let steps = self.steps + 1;
         within(Limit::Depth, MAX_STEPS.into(), steps.into())?;
         Ok(FromValue { value, steps })
+    }
+
+    fn list<'de, V: Visitor<'de>>(
+        self,
+        list: &'v List,
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        let mut elements = Elements {
+            from: self,
+            iter: list.iter(),
+        };
+        let made = visitor.visit_seq(&mut elements)?;
+        let left = elements.iter.len();
+        if left == 0 {
+            return Ok(made);
+        }
+        let expected = format!("a list of {}", list.len() - left);
+        Err(de::Error::invalid_length(list.len(), &expected.as_str()))
     }
 
     fn bytes_or_any<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -58,20 +76,7 @@ impl<'de> Deserializer<'de> for FromValue<'_> {
             Value::Float(float) => visitor.visit_f64(float.get()),
             Value::Text(text) => visitor.visit_str(text),
             Value::Bytes(bytes) => visitor.visit_bytes(bytes),
-            Value::List(list) => {
-                let mut elements = Elements {
-                    from: self,
-                    iter: list.iter(),
-                };
-                let made = visitor.visit_seq(&mut elements)?;
-                match elements.iter.len() {
-                    0 => Ok(made),
-                    left => Err(de::Error::invalid_length(
-                        list.len(),
-                        &format!("a list of {}", list.len() - left).as_str(),
-                    )),
-                }
-            }
+            Value::List(list) => self.list(list, visitor),
             Value::Map(map) => visitor.visit_map(Entries {
                 from: self,
                 iter: map.iter(),

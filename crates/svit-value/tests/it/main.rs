@@ -6,4 +6,13 @@
     reason = "tests"
 )]
 
+mod blocks;
+mod car;
+mod decode;
+mod diff;
+mod json;
+mod limits;
+mod rust_types;
+mod show;
+mod values;
 mod vectors;
