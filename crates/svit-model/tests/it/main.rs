@@ -7,6 +7,8 @@
 )]
 
 #[cfg(feature = "providers")]
+mod foreign;
+#[cfg(feature = "providers")]
 mod openai;
 #[cfg(feature = "providers")]
 mod retry;
