@@ -1,4 +1,138 @@
-//! svit: a runtime for AI agents with *memory and behavior, committed together*.
+//! svit: a runtime for AI agents. *Memory and behavior, committed together.*
+//!
+//! One process holds structured memory, named scripts in a restricted Lisp, a durable inbox, message
+//! intents and metadata. Everything that happens to it is a transition from version N to N+1,
+//! complete, or nothing: a script, a host's write, a tool call of a model, a message that arrives.
+//! Processes are stored as the chain of those transitions, survive `kill -9`, fork for nothing, and
+//! can be read as they were at any version. A script has no authority that a host did not attach.
+//!
+//! # An agent
+//! A model answers messages and works in the process through six path operations. Here a scripted
+//! model plays its part, so that this runs without a key:
+//!
+//! ```
+//! use svit::{Message, Reasoner, Result, Scripted, ScriptedReply, Svit, value};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let model = Scripted::new([
+//!         ScriptedReply::call(
+//!             "write",
+//!             value!({"path": "/memory/facts/release_color", "value": "teal"}),
+//!         ),
+//!         ScriptedReply::text("The release color is teal."),
+//!     ]);
+//!     let mut svit = Svit::builder("svit://local/quickstart")?
+//!         .memory("facts", value!({}))
+//!         .instructions("Keep facts below /memory/facts.")
+//!         .reasoner(Reasoner::new("scripted", model))
+//!         .build()
+//!         .await?;
+//!     let inbox = svit.inbox();
+//!     let mut outbox = svit.outbox();
+//!     svit.start()?;
+//!     inbox.send(Message::user("The release color is teal.")).await?;
+//!     let reply = outbox.recv().await?;
+//!     drop(inbox);
+//!     svit.block().await?;
+//!
+//!     println!("{}", reply.text().unwrap_or_default());
+//!     assert_eq!(svit.read("/memory/facts/release_color")?, Some("teal".into()));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! With a real model only the reasoner differs (`OPENAI_API_KEY`, `OPENAI_BASE_URL`):
+//!
+//! ```no_run
+//! # #[cfg(feature = "providers")]
+//! # async fn demo() -> svit::Result<()> {
+//! use svit::{OpenAI, Reasoner, Svit, value};
+//!
+//! let mut svit = Svit::builder("svit://local/quickstart")?
+//!     .memory("facts", value!({}))
+//!     .instructions("Keep facts below /memory/facts.")
+//!     .reasoner(Reasoner::new("model-id", OpenAI::from_env()?))
+//!     .build()
+//!     .await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # A process on disk
+//! ```
+//! # #[cfg(all(feature = "persistence-turso", feature = "lisp"))]
+//! # #[tokio::main]
+//! # async fn main() -> svit::Result<()> {
+//! use svit::{Process, Reasoner, Result, Scripted, Svit, TursoProcessStore, value};
+//!
+//! /// The store's variable ends here; the process keeps the file open.
+//! async fn open(file: &std::path::Path) -> Result<Svit> {
+//!     let store = TursoProcessStore::open(file).await?;
+//!     let durable = store.resume("svit://local/persisted/demo").await?;
+//!     let reasoner = Reasoner::new("scripted", Scripted::new([]));
+//!     Ok(Svit::persisted(durable)?.reasoner(reasoner).build().await?)
+//! }
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let file = folder.path().join("svit.db");
+//! let store = TursoProcessStore::open(&file).await?;
+//! let process = Process::builder("svit://local/persisted/demo")?
+//!     .memory("count", 6)
+//!     .build()?;
+//! store.create(process).await?;
+//! drop(store);
+//!
+//! let svit = open(&file).await?;
+//! assert_eq!(svit.read("/memory/count")?, Some(6.into()));
+//! # Ok(()) }
+//! # #[cfg(not(all(feature = "persistence-turso", feature = "lisp")))]
+//! # fn main() {}
+//! ```
+//!
+//! # A script, and a fork
+//! ```
+//! # #[cfg(feature = "lisp")] {
+//! use svit::{Process, value};
+//!
+//! let process = Process::builder("svit://local/parent")?
+//!     .memory("count", 6)
+//!     .library(
+//!         "counter",
+//!         r#"(define (main input)
+//!              (let ((count (+ (read "/memory/count") (value-get input "/by"))))
+//!                (do (write "/memory/count" count)
+//!                    (log-info! "counted" (value-map "count" count))
+//!                    (value-map "count" count))))"#,
+//!     )
+//!     .build()?;
+//! let activation = process.exec("/lib/counter", value!({"by": 3}))?;
+//! assert_eq!(activation.output, value!({"count": 9}));
+//! assert_eq!(activation.logs.len(), 1);
+//! assert_eq!(activation.changed[0].to_string(), "/memory/count");
+//! assert!(activation.ticks < activation.budget);
+//!
+//! let child = process.fork("svit://local/child")?;
+//! child.write("/memory/count", 0)?;
+//! assert_eq!(process.read("/memory/count")?, Some(9.into()));
+//! # }
+//! # Ok::<(), svit::Error>(())
+//! ```
+//!
+//! # The parts
+//! - values: [`Value`], [`Map`], [`List`], [`Text`], [`Bytes`], [`Digest`], [`value!`];
+//! - places: [`Path`], [`Address`], [`Change`], [`Stat`];
+//! - processes: [`Process`], [`Activation`], [`Limits`], [`ProcessTransaction`];
+//! - persistence: [`DurableProcess`], [`ProcessStore`], [`MemoryStore`], `TursoProcessStore`;
+//! - models: [`Message`], [`Reasoner`], [`Provider`], [`Scripted`], [`Retry`], `OpenAI`;
+//! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`];
+//! - guests: [`guest`], `Script`, `svit_script!`;
+//! - failures: [`Error`], one type with every layer's own error inside.
+//!
+//! # Features
+//! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `providers`
+//! (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
+//! store contract, the loop and scripted models.
+
 mod error;
 
 pub use error::{Error, Result};
@@ -24,3 +158,8 @@ pub use svit_txn::{
     Transaction,
 };
 pub use svit_value::{Bytes, Digest, Float, Kind, List, Map, Text, Value, ValueError, value};
+
+/// The README's program compiles.
+#[cfg(all(doctest, feature = "providers"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
