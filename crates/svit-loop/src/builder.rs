@@ -23,14 +23,14 @@ pub struct SvitBuilder {
 #[derive(Debug)]
 enum Origin {
     /// It is new, and lives in memory.
-    New(ProcessBuilder),
+    New(Box<ProcessBuilder>),
     /// It is in a store.
     Persisted(DurableProcess),
 }
 
 impl SvitBuilder {
     pub(crate) fn new(process: ProcessBuilder) -> Self {
-        Self::with(Origin::New(process))
+        Self::with(Origin::New(Box::new(process)))
     }
 
     pub(crate) fn persisted(process: DurableProcess) -> Self {
@@ -52,7 +52,7 @@ impl SvitBuilder {
         set: impl FnOnce(ProcessBuilder) -> ProcessBuilder,
     ) -> Self {
         self.origin = match self.origin {
-            Origin::New(process) => Origin::New(set(process)),
+            Origin::New(process) => Origin::New(Box::new(set(*process))),
             persisted @ Origin::Persisted(_) => {
                 let refused = LoopError::NotForPersisted { setter };
                 self.failure = self.failure.or(Some(refused));

@@ -64,7 +64,7 @@ pub enum Error {
     },
     /// A script was refused, or stopped.
     #[error(transparent)]
-    Guest(#[from] GuestError),
+    Guest(Box<GuestError>),
     /// The value at a path is not the expected one.
     #[error("{path} has digest {}, not the expected {expected}", Shown(.actual))]
     Changed {
@@ -139,6 +139,12 @@ pub enum Error {
     /// the next operation settles it.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<GuestError> for Error {
+    fn from(error: GuestError) -> Self {
+        Self::Guest(Box::new(error))
+    }
 }
 
 struct Shown<'a>(&'a Option<Digest>);

@@ -117,10 +117,11 @@ impl Working {
         if let Some(stopped) = self.stopped.get() {
             let (code, message) = (stopped.code.clone(), stopped.message.clone());
             let error = GuestError::new(GuestErrorKind::Host, code, message);
-            return Err(Error::Guest(GuestError {
+            return Err(GuestError {
                 host: Some(stopped.clone()),
                 ..error
-            }));
+            }
+            .into());
         }
         let draft = self.draft().clone();
         check_scripts(

@@ -3,6 +3,8 @@
 //! `cargo run -p svit --example durable_counter` needs no key and no server. It counts to 6, closes
 //! the store as a program that ends would, opens it again, and counts on.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program")]
+
 use svit::{Process, Result, TursoProcessStore, value};
 
 const ADDRESS: &str = "svit://local/persisted/demo";

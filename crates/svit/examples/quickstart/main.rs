@@ -7,6 +7,8 @@
 //!
 //! `--store FILE` chooses the file, `--fresh` starts over.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program")]
+
 mod scripted;
 mod trace;
 
