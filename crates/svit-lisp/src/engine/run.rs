@@ -1,0 +1,218 @@
+//! `Run`: what one activation of a script shares: its host, ticks, memory, clock and first failure.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use svit_tree::guest::{GuestErrorKind, GuestLimits, Host, HostError, HostErrorKind};
+use svit_value::Text;
+
+use super::K;
+
+/// Charges between two looks at the wall clock.
+const CLOCK_INTERVAL: u32 = 64;
+
+thread_local! {
+    /// Time that guests on this thread have spent waiting for ports; it does not count against them.
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Why a built-in did not return a value.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The script may catch it.
+    Soft(Box<Soft>),
+    /// The run is stopped; [`Run::stop`] says why.
+    Hard,
+}
+
+/// A failure that a script may catch.
+#[derive(Clone, Debug)]
+pub(crate) struct Soft {
+    pub(crate) kind: GuestErrorKind,
+    pub(crate) code: Text,
+    pub(crate) message: String,
+    pub(crate) host: Option<HostError>,
+}
+
+/// A failure of a script's own making.
+pub(crate) fn soft(code: &'static str, message: impl Into<String>) -> Fault {
+    Fault::Soft(Box::new(Soft {
+        kind: GuestErrorKind::Runtime,
+        code: Text::from(code),
+        message: message.into(),
+        host: None,
+    }))
+}
+
+/// A value that cannot leave the script.
+pub(crate) fn conversion(message: impl Into<String>) -> Fault {
+    Fault::Soft(Box::new(Soft {
+        kind: GuestErrorKind::Conversion,
+        code: Text::from("conversion"),
+        message: message.into(),
+        host: None,
+    }))
+}
+
+/// Why a run was stopped for good.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    pub(crate) kind: GuestErrorKind,
+    pub(crate) code: Text,
+    pub(crate) message: String,
+    pub(crate) host: Option<HostError>,
+}
+
+/// Bytes that values of the guest hold, kept by the values themselves.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) live: Cell<u64>,
+    pub(crate) limit: u64,
+}
+
+pub(crate) struct Run {
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) limits: GuestLimits,
+    pub(crate) memory: Rc<Memory>,
+    pub(crate) stop: RefCell<Option<Stop>>,
+    /// The failure that an engine error stands for, while it travels through the engine.
+    pub(crate) fault: RefCell<Option<Soft>>,
+    /// Number of the last call site, 0 if none.
+    pub(crate) site: Cell<u32>,
+    /// Native re-entries into the engine that are open.
+    pub(crate) reentry: Cell<u32>,
+    pub(crate) input: RefCell<K>,
+    started: Instant,
+    waited: Duration,
+    until_clock: Cell<u32>,
+}
+
+impl Run {
+    pub(crate) fn new(host: Arc<dyn Host>, limits: &GuestLimits) -> Self {
+        Self {
+            host,
+            memory: Rc::new(Memory {
+                live: Cell::new(0),
+                limit: limits.max_memory,
+            }),
+            limits: limits.clone(),
+            stop: RefCell::new(None),
+            fault: RefCell::new(None),
+            site: Cell::new(0),
+            reentry: Cell::new(0),
+            input: RefCell::new(K::Unit),
+            started: Instant::now(),
+            waited: WAITED.get(),
+            until_clock: Cell::new(CLOCK_INTERVAL),
+        }
+    }
+
+    /// Takes ticks, and looks at the clock now and then. Everything that can repeat comes by here.
+    pub(crate) fn charge(&self, ticks: u64) -> Result<(), Fault> {
+        if self.host.meter().charge(ticks).is_err() {
+            let message = format!("used up its budget of {} ticks", self.host.meter().budget());
+            return Err(self.halt(GuestErrorKind::OutOfTicks, "out_of_ticks", message));
+        }
+        match self.until_clock.get() {
+            0 => {
+                self.until_clock.set(CLOCK_INTERVAL);
+                self.look_at_clock()
+            }
+            n => {
+                self.until_clock.set(n - 1);
+                Ok(())
+            }
+        }
+    }
+
+    fn look_at_clock(&self) -> Result<(), Fault> {
+        if self.stop.borrow().is_some() {
+            return Err(Fault::Hard);
+        }
+        let waited = WAITED.get().saturating_sub(self.waited);
+        if self.started.elapsed().saturating_sub(waited) < self.limits.max_execution {
+            return Ok(());
+        }
+        let millis = self.limits.max_execution.as_millis();
+        Err(self.halt(
+            GuestErrorKind::Timeout,
+            "timeout",
+            format!("ran longer than {millis} ms"),
+        ))
+    }
+
+    /// Runs `wait` without counting its time against this run or those that called it.
+    pub(crate) fn off_the_clock<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = wait();
+        WAITED.set(WAITED.get() + start.elapsed());
+        result
+    }
+
+    /// Stops the run for good; the first reason stays.
+    pub(crate) fn halt(
+        &self,
+        kind: GuestErrorKind,
+        code: impl Into<Text>,
+        message: impl Into<String>,
+    ) -> Fault {
+        self.halt_with(Stop {
+            kind,
+            code: code.into(),
+            message: message.into(),
+            host: None,
+        })
+    }
+
+    fn halt_with(&self, stop: Stop) -> Fault {
+        self.stop.borrow_mut().get_or_insert(stop);
+        Fault::Hard
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.borrow().is_some()
+    }
+
+    /// A limit was passed.
+    pub(crate) fn limit(&self, limit: &'static str, allowed: u64, unit: &str) -> Fault {
+        self.halt(
+            GuestErrorKind::Limit,
+            limit,
+            format!("past the limit {limit} of {allowed} {unit}"),
+        )
+    }
+
+    /// Fails if `bytes` more would pass the limit on memory; called before they are allocated.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Fault> {
+        if self.memory.live.get().saturating_add(bytes) > self.memory.limit {
+            return Err(self.limit("max_guest_memory", self.memory.limit, "bytes"));
+        }
+        Ok(())
+    }
+
+    /// A refusal of the host, which stops the run if it is hard.
+    pub(crate) fn host_error(&self, error: HostError) -> Fault {
+        let kind = match &*error.code {
+            "out_of_ticks" => GuestErrorKind::OutOfTicks,
+            "timeout" => GuestErrorKind::Timeout,
+            "cancelled" => GuestErrorKind::Cancelled,
+            _ => GuestErrorKind::Host,
+        };
+        match error.kind {
+            HostErrorKind::Soft => Fault::Soft(Box::new(Soft {
+                kind: GuestErrorKind::Host,
+                code: error.code.clone(),
+                message: error.message.to_string(),
+                host: Some(error),
+            })),
+            HostErrorKind::Hard => self.halt_with(Stop {
+                kind,
+                code: error.code.clone(),
+                message: error.message.to_string(),
+                host: Some(error),
+            }),
+        }
+    }
+}

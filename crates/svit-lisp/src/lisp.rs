@@ -1,0 +1,147 @@
+//! `Lisp`: the language as the rest of svit sees it, one value behind the guest seam.
+
+use std::sync::Arc;
+
+use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, Position, Program};
+use svit_value::Value;
+
+use crate::cache::Cache;
+use crate::engine;
+use crate::error::located;
+use crate::front::ir::Module;
+use crate::front::{Author, analyze};
+use crate::worker::{self, Lost};
+use crate::{LANGUAGE, LispError};
+
+/// Runs Svit Lisp.
+///
+/// A program defines `(main input)`; each run gets a fresh interpreter, on a thread of this crate with a
+/// stack of its own, and what it makes is dropped with it. Ticks are charged to the host's meter, the
+/// same number on every machine, build and run. Checked programs are kept by the digest of their text,
+/// up to a bound; cloning shares them.
+///
+/// See the crate's documentation for an example.
+#[derive(Clone, Debug, Default)]
+pub struct Lisp {
+    cache: Arc<Cache>,
+}
+
+impl Lisp {
+    /// The language with an empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// Refuses a build that could not contain a guest.
+#[cfg(panic = "abort")]
+compile_error!("svit-lisp contains guests by unwinding: build it with panic = \"unwind\"");
+
+impl Guest for Lisp {
+    fn language(&self) -> &str {
+        LANGUAGE
+    }
+
+    fn check(&self, program: &Program, limits: &GuestLimits) -> Result<(), GuestError> {
+        let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
+        let name = program.name.clone();
+        settle(&name, worker::run(move || checked(&cache, &program, &limits).map(drop)))
+    }
+
+    fn run(
+        &self,
+        program: &Program,
+        input: Value,
+        host: Arc<dyn Host>,
+        limits: &GuestLimits,
+    ) -> Result<Value, GuestError> {
+        let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
+        let name = program.name.clone();
+        let job = move || {
+            let module = checked(&cache, &program, &limits)?;
+            engine::run(&module, &program.name, input, host, &limits)
+        };
+        settle(&name, worker::run(job))
+    }
+}
+
+fn settle<T>(name: &str, result: Result<Result<T, GuestError>, Lost>) -> Result<T, GuestError> {
+    let (kind, code, message) = match result {
+        Ok(result) => return result,
+        Err(Lost::Panicked(_)) => (
+            GuestErrorKind::Panic,
+            "engine_panic",
+            "the engine failed inside; the interpreter was dropped",
+        ),
+        Err(Lost::NoThread) => (
+            GuestErrorKind::Limit,
+            "no_thread",
+            "no thread could be started for the guest",
+        ),
+        Err(Lost::TooDeep) => (
+            GuestErrorKind::Limit,
+            "max_exec_depth",
+            "too many runs inside one another",
+        ),
+    };
+    Err(GuestError::new(kind, code, located(name, None, message)))
+}
+
+fn checked(
+    cache: &Cache,
+    program: &Program,
+    limits: &GuestLimits,
+) -> Result<Arc<Module>, GuestError> {
+    if program.language.as_str() != LANGUAGE {
+        let message = format!("the language is {}, not {LANGUAGE}", program.language);
+        let message = located(&program.name, None, &message);
+        return Err(GuestError::new(GuestErrorKind::Syntax, "other_language", message));
+    }
+    if let Some(module) = cache.get(&program.source, limits) {
+        return Ok(module);
+    }
+    let module = parse(&program.source, limits).map_err(|error| error.into_guest(&program.name))?;
+    let module = Arc::new(module);
+    cache.put(&program.source, limits, module.clone());
+    Ok(module)
+}
+
+/// Reads, checks and compiles a program.
+fn parse(source: &str, limits: &GuestLimits) -> Result<Module, LispError> {
+    let module = analyze(source, limits, Author::Script)?;
+    let start = Position { line: 1, column: 1 };
+    let fail = |at, code, problem: &str| {
+        Err(LispError::Syntax {
+            at,
+            code,
+            problem: problem.into(),
+        })
+    };
+    match module.main.map(|main| &module.globals[main as usize]) {
+        None => return fail(start, "no_main", engine::NO_MAIN),
+        Some(main) if main.arity.is_none_or(|arity| !arity.accepts(1)) => {
+            return fail(main.at, "no_main", engine::NO_MAIN);
+        }
+        Some(_) => {}
+    }
+    match engine::compile(&module, limits) {
+        Ok(()) => Ok(module),
+        Err(problem) => fail(start, "too_complex", &problem),
+    }
+}
+
+/// Checks a text as [`Guest::check`] does, on a thread with enough stack; `limits` bound it.
+///
+/// # Errors
+/// What is wrong with it, with a place.
+pub fn check_source(source: &str, limits: &GuestLimits) -> Result<(), LispError> {
+    let (source, limits) = (source.to_owned(), limits.clone());
+    let start = Position { line: 1, column: 1 };
+    worker::run(move || parse(&source, &limits).map(drop)).unwrap_or_else(|_| {
+        Err(LispError::Syntax {
+            at: start,
+            code: "engine_panic",
+            problem: "the program could not be checked".into(),
+        })
+    })
+}

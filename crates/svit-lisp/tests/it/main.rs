@@ -1,0 +1,12 @@
+//! What a program may do, what it costs, and what it may not do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod host;
+mod language;
+mod limits;
