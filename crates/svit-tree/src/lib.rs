@@ -3,7 +3,9 @@
 //! A process of svit is one value with a fixed layout: `/memory`, `/lib`, `/inbox` and six more
 //! nodes. This crate names places in it ([`Path`]), names processes ([`Address`]), holds the layout
 //! as a type ([`Tree`], [`Node`]), and gives edits one meaning ([`Mutation`], [`apply`], [`diff`]).
-//! [`guest`] is the seam through which a script sees it.
+//! [`Access`] says who may do what where, [`Stat`] and [`Listing`] describe what is there without
+//! reading it. [`guest`] is the seam through which a script sees it, [`mount`] the one through which a
+//! host attaches external resources.
 //!
 //! ```
 //! use svit_tree::{Change, Mutation, Path, Source, Tree, diff};
@@ -22,21 +24,26 @@
 //! `svit-txn`'s; no query languages, which are `svit-query`'s.
 
 pub mod guest;
+pub mod mount;
 
+mod access;
 mod address;
 mod change;
 mod error;
+mod listing;
 mod mutation;
 mod namespace;
 mod patch;
 mod path;
 mod stat;
 
+pub use access::{Access, Caller};
 pub use address::{Address, IntoAddress, MAX_ADDRESS_BYTES};
 pub use change::{Change, ChangedPath, Source, touched};
 pub use error::TreeError;
+pub use listing::{Listing, MAX_PAGE};
 pub use mutation::{Mutation, Op};
 pub use namespace::{Node, Tree};
 pub use patch::{apply, diff, lookup};
 pub use path::{IntoPath, MAX_PATH_BYTES, MAX_SEGMENTS, Path};
-pub use stat::{Access, Stat};
+pub use stat::Stat;

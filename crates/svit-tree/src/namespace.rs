@@ -62,12 +62,6 @@ impl Node {
         let first = path.segments().next()?;
         Self::ALL.into_iter().find(|node| node.name() == first)
     }
-
-    /// Whether callers may write and remove values below this node directly. The other nodes change
-    /// only through the operations that own them, such as enqueueing a message.
-    pub const fn is_writable(self) -> bool {
-        matches!(self, Self::Memory | Self::Lib)
-    }
 }
 
 /// The whole namespace of a process: a value whose layout is known to be right.

@@ -2,34 +2,7 @@
 
 use svit_value::{Digest, Kind, Map, Value};
 
-use crate::{Node, Path, Tree};
-
-/// What a caller may do at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Read.
-    Read,
-    /// Read, write and remove.
-    ReadWrite,
-}
-
-impl Access {
-    /// `read` or `read_write`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::ReadWrite => "read_write",
-        }
-    }
-
-    /// What any caller may do at `path` directly.
-    pub fn at(path: &Path) -> Self {
-        match Node::of(path) {
-            Some(node) if node.is_writable() && path.len() > 1 => Self::ReadWrite,
-            _ => Self::Read,
-        }
-    }
-}
+use crate::{Access, Caller, Path, Tree};
 
 /// Facts about one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +22,13 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The facts about `path` in `tree`; none where nothing is. O(depth * log n).
-    pub fn of(tree: &Tree, path: &Path) -> Option<Self> {
+    /// The facts about `path` in `tree` for `caller`; none where nothing is. O(depth * log n).
+    pub fn of(tree: &Tree, path: &Path, caller: Caller) -> Option<Self> {
         let value = tree.get(path)?;
         let measure = value.measure();
         Some(Self {
             kind: value.kind(),
-            access: Access::at(path),
+            access: Access::of(path, caller),
             entries: match value {
                 Value::Map(map) => map.len() as u64,
                 Value::List(list) => list.len() as u64,

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::guest::Guest;
-use svit_tree::{Address, Change, IntoAddress, IntoPath, Mutation, Node, Path, Source, Stat, Tree};
+use svit_tree::{
+    Address, Caller, Change, IntoAddress, IntoPath, Listing, Mutation, Node, Path, Source, Stat, Tree,
+};
 use svit_value::{Digest, Map, Text, Value};
 
 use crate::activation::{Activation, Finished, Job, NotCommitted, run};
@@ -122,13 +124,28 @@ impl Process {
         Ok(self.lock().tree.children(&path))
     }
 
+    /// One page of the names of the children of `path`: those behind `after`, at most `limit`. A
+    /// large listing costs only the page.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn discover_page(
+        &self,
+        path: impl IntoPath,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Listing, Error> {
+        let path = path.into_path()?;
+        Ok(self.lock().tree.discover(&path, after, limit))
+    }
+
     /// Facts about `path`; none where nothing is.
     ///
     /// # Errors
     /// The path is malformed.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
         let path = path.into_path()?;
-        Ok(Stat::of(&self.lock().tree, &path))
+        Ok(Stat::of(&self.lock().tree, &path, Caller::Host))
     }
 
     /// Sets the value at `path`, below `/memory` or `/lib`, as one transition.
@@ -306,7 +323,7 @@ impl Transaction {
     /// As [`Process::write`].
     pub fn write(&mut self, path: impl IntoPath, value: impl Into<Value>) -> Result<(), Error> {
         let (path, value) = (path.into_path()?, value.into());
-        check_access(&path)?;
+        check_access(&path, Caller::Host)?;
         self.limits.check_value(&value, Some(&path))?;
         self.edit(Mutation::set(path, value))
     }
@@ -342,7 +359,7 @@ impl Transaction {
     /// As [`Process::remove`].
     pub fn remove(&mut self, path: impl IntoPath) -> Result<(), Error> {
         let path = path.into_path()?;
-        check_access(&path)?;
+        check_access(&path, Caller::Host)?;
         self.edit(Mutation::remove(path))
     }
 

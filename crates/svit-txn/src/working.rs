@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use svit_tree::guest::{
     GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, Program,
 };
-use svit_tree::{Access, Mutation, Node, Path, Stat, Tree};
+use svit_tree::{Access, Caller, Mutation, Node, Path, Stat, Tree};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::{Guests, script_at};
@@ -223,11 +223,11 @@ pub(crate) fn check_scripts<'a>(
 }
 
 /// Whether a caller may write at `path` directly.
-pub(crate) fn check_access(path: &Path) -> Result<(), Error> {
-    match Access::at(path) {
-        Access::ReadWrite => Ok(()),
-        Access::Read => Err(Error::Denied { path: path.clone() }),
+pub(crate) fn check_access(path: &Path, caller: Caller) -> Result<(), Error> {
+    if Access::of(path, caller).may_write() {
+        return Ok(());
     }
+    Err(Error::Denied { path: path.clone() })
 }
 
 impl Host for Working {
@@ -250,18 +250,18 @@ impl Host for Working {
     fn stat(&self, path: &Path) -> Result<Value, HostError> {
         let mut draft = self.draft();
         self.note_read(&mut draft, path);
-        Ok(Stat::of(&draft.tree, path).map_or(Value::Null, |stat| stat.to_value()))
+        Ok(Stat::of(&draft.tree, path, Caller::Guest).map_or(Value::Null, |stat| stat.to_value()))
     }
 
     fn write(&self, path: &Path, value: Value) -> Result<(), HostError> {
-        check_access(path)
+        check_access(path, Caller::Guest)
             .and_then(|()| self.limits.check_value(&value, Some(path)))
             .and_then(|()| self.edit(Mutation::set(path.clone(), value)))
             .map_err(|error| self.refuse(error))
     }
 
     fn remove(&self, path: &Path) -> Result<bool, HostError> {
-        check_access(path).map_err(|error| self.refuse(error))?;
+        check_access(path, Caller::Guest).map_err(|error| self.refuse(error))?;
         if self.draft().tree.get(path).is_none() {
             return Ok(false);
         }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use svit_tree::guest::Guest;
-use svit_tree::{Address, IntoAddress, IntoPath, Path, Stat};
+use svit_tree::{Address, Caller, IntoAddress, IntoPath, Listing, Path, Stat};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
@@ -219,13 +219,28 @@ impl DurableProcess {
         Ok(self.published().tree.children(&path))
     }
 
+    /// One page of the names of the children of `path`: those behind `after`, at most `limit`. A
+    /// large listing costs only the page.
+    ///
+    /// # Errors
+    /// The path is malformed.
+    pub fn discover_page(
+        &self,
+        path: impl IntoPath,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Listing, Error> {
+        let path = path.into_path()?;
+        Ok(self.published().tree.discover(&path, after, limit))
+    }
+
     /// Facts about `path`; none where nothing is.
     ///
     /// # Errors
     /// The path is malformed.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
         let path = path.into_path()?;
-        Ok(Stat::of(&self.published().tree, &path))
+        Ok(Stat::of(&self.published().tree, &path, Caller::Host))
     }
 
     /// Runs the script at `path` and commits what it did as one durable transition.
