@@ -8,6 +8,8 @@ mod front;
 mod lisp;
 mod script;
 mod table;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use error::LispError;

@@ -45,7 +45,10 @@ impl Guest for Lisp {
     fn check(&self, program: &Program, limits: &GuestLimits) -> Result<(), GuestError> {
         let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
         let name = program.name.clone();
-        settle(&name, worker::run(move || checked(&cache, &program, &limits).map(drop)))
+        settle(
+            &name,
+            worker::run(move || checked(&cache, &program, &limits).map(drop)),
+        )
     }
 
     fn run(
@@ -68,7 +71,7 @@ impl Guest for Lisp {
 fn settle<T>(name: &str, result: Result<Result<T, GuestError>, Lost>) -> Result<T, GuestError> {
     let (kind, code, message) = match result {
         Ok(result) => return result,
-        Err(Lost::Panicked(_)) => (
+        Err(Lost::Panicked) => (
             GuestErrorKind::Panic,
             "engine_panic",
             "the engine failed inside; the interpreter was dropped",
@@ -95,7 +98,11 @@ fn checked(
     if program.language.as_str() != LANGUAGE {
         let message = format!("the language is {}, not {LANGUAGE}", program.language);
         let message = located(&program.name, None, &message);
-        return Err(GuestError::new(GuestErrorKind::Syntax, "other_language", message));
+        return Err(GuestError::new(
+            GuestErrorKind::Syntax,
+            "other_language",
+            message,
+        ));
     }
     if let Some(module) = cache.get(&program.source, limits) {
         return Ok(module);

@@ -70,13 +70,19 @@ impl Script {
     pub fn from_value(value: &Value) -> Result<Self, LispError> {
         let fail = |problem: String| LispError::NotAScript { problem };
         let Some(map) = value.as_map() else {
-            return Err(fail(format!("expected a map with a source, found a {}", value.kind())));
+            return Err(fail(format!(
+                "expected a map with a source, found a {}",
+                value.kind()
+            )));
         };
         let mut script = Self::new("");
         let mut found = false;
         for (key, value) in map.iter() {
             let Some(text) = value.as_text().cloned() else {
-                return Err(fail(format!("{} should be text", crate::error::clip(key, 80))));
+                return Err(fail(format!(
+                    "{} should be text",
+                    crate::error::clip(key, 80)
+                )));
             };
             match key.as_str() {
                 "source" => {

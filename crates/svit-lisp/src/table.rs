@@ -42,7 +42,10 @@ pub(crate) struct Price {
 
 impl Row {
     pub(crate) fn arity(&self) -> Arity {
-        Arity { min: self.min, max: self.max }
+        Arity {
+            min: self.min,
+            max: self.max,
+        }
     }
 
     /// Whether only the front end and the prelude may use it.
@@ -61,24 +64,47 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let rows: Vec<Row> = builtins::rows();
-        let by_name: HashMap<_, _> = rows.iter().enumerate().map(|(i, row)| (row.name, i as u16)).collect();
+        let by_name: HashMap<_, _> = rows
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (row.name, i as u16))
+            .collect();
         let priced = parse_prices(PRICES);
         let prices = rows
             .iter()
-            .map(|row| priced.get(row.name).copied().unwrap_or(Price { base: 1, input: 0, output: 0 }))
+            .map(|row| {
+                priced.get(row.name).copied().unwrap_or(Price {
+                    base: 1,
+                    input: 0,
+                    output: 0,
+                })
+            })
             .collect();
-        Table { rows, prices, by_name }
+        Table {
+            rows,
+            prices,
+            by_name,
+        }
     })
 }
 
 /// The price file as a map; lines that start with `#` are comments.
 pub(crate) fn parse_prices(text: &str) -> HashMap<&str, Price> {
-    let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let rows = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     rows.filter_map(|line| {
         let mut fields = line.split('\t');
         let name = fields.next()?;
         let mut number = || fields.next()?.trim().parse().ok();
-        Some((name, Price { base: number()?, input: number()?, output: number()? }))
+        Some((
+            name,
+            Price {
+                base: number()?,
+                input: number()?,
+                output: number()?,
+            },
+        ))
     })
     .collect()
 }

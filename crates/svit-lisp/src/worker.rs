@@ -1,7 +1,6 @@
 //! The threads that guests run on: their stack is sized for the worst program that the limits allow,
 //! whatever stack the caller has.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -28,8 +27,8 @@ static IDLE: Mutex<Vec<SyncSender<Job>>> = Mutex::new(Vec::new());
 /// Why a job gave no result.
 #[derive(Debug)]
 pub(crate) enum Lost {
-    /// It panicked, with this message.
-    Panicked(String),
+    /// It panicked.
+    Panicked,
     /// No thread could be started.
     NoThread,
     /// There are too many runs inside one another.
@@ -57,20 +56,14 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
 }
 
 fn caught<T>(job: impl FnOnce() -> T) -> Result<T, Lost> {
-    catch_unwind(AssertUnwindSafe(job)).map_err(|payload| Lost::Panicked(message(&*payload)))
-}
-
-fn message(payload: &(dyn Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned());
-    text.unwrap_or_default()
+    // What a panic says is for the panic hook; a guest's error carries none of it.
+    catch_unwind(AssertUnwindSafe(job)).map_err(|_| Lost::Panicked)
 }
 
 fn idle() -> std::sync::MutexGuard<'static, Vec<SyncSender<Job>>> {
     // Nothing that can panic happens under this lock.
-    IDLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    IDLE.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn hand_over(mut job: Job) -> Result<(), Lost> {

@@ -19,22 +19,134 @@ const QUERY: &str = "query";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("discover", "(discover path)", TREE, "Sorted names of the children of a path.", (1, 1), discover),
-        row("read", "(read path [default])", TREE, "The value at a path; the default, or null, if there is none.", (1, 2), read),
-        row("stat", "(stat path)", TREE, "Facts about a path as a map.", (1, 1), stat),
-        row("write", "(write path value)", TREE, "Sets the value at a path when the activation commits.", (2, 2), write),
-        row("remove", "(remove path)", TREE, "Removes what is at a path; false if nothing was there.", (1, 1), remove),
-        row("exec", "(exec path [input])", TREE, "Runs another script in the same activation and gives its result.", (1, 2), exec),
-        row("log-info!", "(log-info! message [fields])", HOST, "Adds a log record.", (1, 2), log_info),
-        row("log-warn!", "(log-warn! message [fields])", HOST, "Adds a warning to the log.", (1, 2), log_warn),
-        row("log-error!", "(log-error! message [fields])", HOST, "Adds an error to the log.", (1, 2), log_error),
-        row("send!", "(send! message)", HOST, "Puts a message in the outbox when the activation commits.", (1, 1), send),
-        row("port-call", "(port-call name [input])", HOST, "Calls a port of the host and waits for its answer.", (1, 2), port_call),
-        row("ticks-left", "(ticks-left)", HOST, "Ticks that are left of the budget.", (0, 0), ticks_left),
-        row("runtime-builtins", "(runtime-builtins)", HOST, "This list: name, signature, category, summary, ticks.", (0, 0), runtime_builtins),
-        row("panic", "(panic [message])", HOST, "Ends the script with an error.", (0, 1), panic),
-        row("jq", "(jq filter value)", QUERY, "Applies a jq filter to a value.", (2, 2), unavailable),
-        row("search", "(search path pattern)", QUERY, "Searches the text below a path.", (2, 2), unavailable),
+        row(
+            "discover",
+            "(discover path)",
+            TREE,
+            "Sorted names of the children of a path.",
+            (1, 1),
+            discover,
+        ),
+        row(
+            "read",
+            "(read path [default])",
+            TREE,
+            "The value at a path; the default, or null, if there is none.",
+            (1, 2),
+            read,
+        ),
+        row(
+            "stat",
+            "(stat path)",
+            TREE,
+            "Facts about a path as a map.",
+            (1, 1),
+            stat,
+        ),
+        row(
+            "write",
+            "(write path value)",
+            TREE,
+            "Sets the value at a path when the activation commits.",
+            (2, 2),
+            write,
+        ),
+        row(
+            "remove",
+            "(remove path)",
+            TREE,
+            "Removes what is at a path; false if nothing was there.",
+            (1, 1),
+            remove,
+        ),
+        row(
+            "exec",
+            "(exec path [input])",
+            TREE,
+            "Runs another script in the same activation and gives its result.",
+            (1, 2),
+            exec,
+        ),
+        row(
+            "log-info!",
+            "(log-info! message [fields])",
+            HOST,
+            "Adds a log record.",
+            (1, 2),
+            log_info,
+        ),
+        row(
+            "log-warn!",
+            "(log-warn! message [fields])",
+            HOST,
+            "Adds a warning to the log.",
+            (1, 2),
+            log_warn,
+        ),
+        row(
+            "log-error!",
+            "(log-error! message [fields])",
+            HOST,
+            "Adds an error to the log.",
+            (1, 2),
+            log_error,
+        ),
+        row(
+            "send!",
+            "(send! message)",
+            HOST,
+            "Puts a message in the outbox when the activation commits.",
+            (1, 1),
+            send,
+        ),
+        row(
+            "port-call",
+            "(port-call name [input])",
+            HOST,
+            "Calls a port of the host and waits for its answer.",
+            (1, 2),
+            port_call,
+        ),
+        row(
+            "ticks-left",
+            "(ticks-left)",
+            HOST,
+            "Ticks that are left of the budget.",
+            (0, 0),
+            ticks_left,
+        ),
+        row(
+            "runtime-builtins",
+            "(runtime-builtins)",
+            HOST,
+            "This list: name, signature, category, summary, ticks.",
+            (0, 0),
+            runtime_builtins,
+        ),
+        row(
+            "panic",
+            "(panic [message])",
+            HOST,
+            "Ends the script with an error.",
+            (0, 1),
+            panic,
+        ),
+        row(
+            "jq",
+            "(jq filter value)",
+            QUERY,
+            "Applies a jq filter to a value.",
+            (2, 2),
+            unavailable,
+        ),
+        row(
+            "search",
+            "(search path pattern)",
+            QUERY,
+            "Searches the text below a path.",
+            (2, 2),
+            unavailable,
+        ),
         row("%site", "", HOST, "", (0, MANY), site),
     ]
 }
@@ -49,53 +161,82 @@ fn leaving(call: &Call<'_>, value: &K) -> Result<Value, Fault> {
     let value = to_tree(value)?;
     if let Err(error) = call.run.limits.value.check(&value) {
         let message = format!("{}: {error}", call.name);
-        return Err(call.run.halt(GuestErrorKind::Limit, "value_too_large", message));
+        return Err(call
+            .run
+            .halt(GuestErrorKind::Limit, "value_too_large", message));
     }
     Ok(value)
 }
 
 fn leaving_or_null(call: &Call<'_>, args: &[K], index: usize) -> Result<Value, Fault> {
-    args.get(index).map_or(Ok(Value::Null), |value| leaving(call, value))
+    args.get(index)
+        .map_or(Ok(Value::Null), |value| leaving(call, value))
 }
 
 fn discover(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
-    let names = call.run.host.discover(&path).map_err(|e| call.run.host_error(e))?;
+    let names = call
+        .run
+        .host
+        .discover(&path)
+        .map_err(|e| call.run.host_error(e))?;
     let list = List::from_values(names).map_err(crate::engine::value::too_large)?;
     call.run.fresh(Value::List(list))
 }
 
 fn read(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
-    match call.run.host.read(&path).map_err(|e| call.run.host_error(e))? {
+    match call
+        .run
+        .host
+        .read(&path)
+        .map_err(|e| call.run.host_error(e))?
+    {
         Some(value) => call.run.borrowed(value),
-        None => args.get(1).map_or_else(|| null(call), |default| Ok(default.clone())),
+        None => args
+            .get(1)
+            .map_or_else(|| null(call), |default| Ok(default.clone())),
     }
 }
 
 fn stat(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
-    let facts = call.run.host.stat(&path).map_err(|e| call.run.host_error(e))?;
+    let facts = call
+        .run
+        .host
+        .stat(&path)
+        .map_err(|e| call.run.host_error(e))?;
     call.run.fresh(facts)
 }
 
 fn write(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
     let value = leaving(call, &args[1])?;
-    call.run.host.write(&path, value).map_err(|e| call.run.host_error(e))?;
+    call.run
+        .host
+        .write(&path, value)
+        .map_err(|e| call.run.host_error(e))?;
     null(call)
 }
 
 fn remove(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
-    let was_there = call.run.host.remove(&path).map_err(|e| call.run.host_error(e))?;
+    let was_there = call
+        .run
+        .host
+        .remove(&path)
+        .map_err(|e| call.run.host_error(e))?;
     Ok(K::Bool(was_there))
 }
 
 fn exec(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(args, 0)?;
     let input = leaving_or_null(call, args, 1)?;
-    let output = call.run.host.exec(&path, input).map_err(|e| call.run.host_error(e))?;
+    let output = call
+        .run
+        .host
+        .exec(&path, input)
+        .map_err(|e| call.run.host_error(e))?;
     call.run.fresh(output)
 }
 
@@ -106,7 +247,10 @@ fn log(call: &Call<'_>, args: &[K], level: LogLevel) -> Outcome {
         None => Value::Map(Map::new()),
     };
     leaving(call, &args[0])?;
-    call.run.host.log(level, message, fields).map_err(|e| call.run.host_error(e))?;
+    call.run
+        .host
+        .log(level, message, fields)
+        .map_err(|e| call.run.host_error(e))?;
     null(call)
 }
 
@@ -124,7 +268,10 @@ fn log_error(call: &Call<'_>, args: &[K]) -> Outcome {
 
 fn send(call: &Call<'_>, args: &[K]) -> Outcome {
     let message = leaving(call, &args[0])?;
-    call.run.host.send(message).map_err(|e| call.run.host_error(e))?;
+    call.run
+        .host
+        .send(message)
+        .map_err(|e| call.run.host_error(e))?;
     null(call)
 }
 
@@ -149,11 +296,14 @@ fn panic(_call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn unavailable(call: &Call<'_>, _args: &[K]) -> Outcome {
-    Err(soft("unavailable", format!("{} is not available in this build", call.name)))
+    Err(soft(
+        "unavailable",
+        format!("{} is not available in this build", call.name),
+    ))
 }
 
-fn site(call: &Call<'_>, _args: &[K]) -> Outcome {
-    let _ = call;
+/// The place is recorded by every call; this one does nothing else.
+fn site(_call: &Call<'_>, _args: &[K]) -> Outcome {
     Ok(K::Unit)
 }
 
@@ -179,10 +329,16 @@ pub(crate) fn catalog() -> &'static Value {
                 ("summary", row.summary),
                 ("ticks", &ticks),
             ];
-            Map::from_entries(fields.map(|(k, v)| (Text::from(k), Value::from(v)))).unwrap_or_default()
+            Map::from_entries(fields.map(|(k, v)| (Text::from(k), Value::from(v))))
+                .unwrap_or_default()
         };
-        let shown = table::rows().iter().enumerate().filter(|(_, row)| !row.is_internal());
-        List::from_values(shown.map(entry)).map(Value::List).unwrap_or_default()
+        let shown = table::rows()
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !row.is_internal());
+        List::from_values(shown.map(entry))
+            .map(Value::List)
+            .unwrap_or_default()
     })
 }
 

@@ -13,14 +13,62 @@ const LISTS: &str = "lists";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        prelude("map", "(map function list)", LISTS, "The results of calling a function with each item.", (2, 2)),
-        prelude("filter", "(filter test list)", LISTS, "The items for which the test is true.", (2, 2)),
-        prelude("fold", "(fold function start list)", LISTS, "Calls (function result item) for each item and gives the last result.", (3, 3)),
-        prelude("any?", "(any? test list)", LISTS, "Whether the test is true for some item.", (2, 2)),
-        prelude("all?", "(all? test list)", LISTS, "Whether the test is true for every item.", (2, 2)),
-        prelude("sort", "(sort list [less?])", LISTS, "The list in order; stable.", (1, 2)),
-        prelude("sort-by", "(sort-by key list)", LISTS, "The list in the order of (key item); stable.", (2, 2)),
-        prelude("group-by", "(group-by key list)", LISTS, "A map from (key item) to the items that have it.", (2, 2)),
+        prelude(
+            "map",
+            "(map function list)",
+            LISTS,
+            "The results of calling a function with each item.",
+            (2, 2),
+        ),
+        prelude(
+            "filter",
+            "(filter test list)",
+            LISTS,
+            "The items for which the test is true.",
+            (2, 2),
+        ),
+        prelude(
+            "fold",
+            "(fold function start list)",
+            LISTS,
+            "Calls (function result item) for each item and gives the last result.",
+            (3, 3),
+        ),
+        prelude(
+            "any?",
+            "(any? test list)",
+            LISTS,
+            "Whether the test is true for some item.",
+            (2, 2),
+        ),
+        prelude(
+            "all?",
+            "(all? test list)",
+            LISTS,
+            "Whether the test is true for every item.",
+            (2, 2),
+        ),
+        prelude(
+            "sort",
+            "(sort list [less?])",
+            LISTS,
+            "The list in order; stable.",
+            (1, 2),
+        ),
+        prelude(
+            "sort-by",
+            "(sort-by key list)",
+            LISTS,
+            "The list in the order of (key item); stable.",
+            (2, 2),
+        ),
+        prelude(
+            "group-by",
+            "(group-by key list)",
+            LISTS,
+            "A map from (key item) to the items that have it.",
+            (2, 2),
+        ),
         row("%iter", "", LISTS, "", (1, 1), iter),
         row("%more?", "", LISTS, "", (1, 1), more),
         row("%next", "", LISTS, "", (1, 1), next),
@@ -38,7 +86,8 @@ fn iter(call: &Call<'_>, args: &[K]) -> Outcome {
         call.run.charge(map.len() as u64 / 4)?;
         call.run.reserve(map.len() as u64 * 256)?;
         let entries = map.iter().map(|(key, value)| {
-            call.run.give(super::maps::entry(key, value)?, held(&args[0]))
+            call.run
+                .give(super::maps::entry(key, value)?, held(&args[0]))
         });
         Source::Items(entries.collect::<Result<_, _>>()?)
     } else {
@@ -47,7 +96,10 @@ fn iter(call: &Call<'_>, args: &[K]) -> Outcome {
             None => return Err(super::maps::expected_collection(args, 0)),
         }
     };
-    Ok(K::new_foreign(Iter { items, next: Cell::new(0) }))
+    Ok(K::new_foreign(Iter {
+        items,
+        next: Cell::new(0),
+    }))
 }
 
 fn internal() -> Fault {
@@ -124,7 +176,8 @@ fn acc_rest(call: &Call<'_>, args: &[K]) -> Outcome {
     let iter = iter_at(args, 1)?;
     let mut items = acc_at(args, 0)?.0.borrow_mut();
     call.run.charge(left(iter) as u64 / 4)?;
-    call.run.reserve(ACC_ITEM * (items.len() + left(iter)) as u64)?;
+    call.run
+        .reserve(ACC_ITEM * (items.len() + left(iter)) as u64)?;
     while left(iter) > 0 {
         items.push(item(call, iter)?);
         iter.next.set(iter.next.get() + 1);

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svit_value::{Bytes, List, Text, Value};
 
-use super::{MANY, Outcome, index_at, int_at, items_at, owned_text_at, row, wrong};
+use super::{MANY, Outcome, index_at, int_at, items_at, row, wrong};
 use crate::engine::K;
 use crate::engine::call::Call;
-use crate::engine::data::{cells, data, tree};
+use crate::engine::data::{cells, tree};
 use crate::engine::run::{Fault, soft};
 use crate::engine::value::{
-    Items, as_str, compare, held, is_plain, kind, to_tree, too_large,
+    Items, as_str, as_text, compare, held, is_plain, kind, to_tree, too_large,
 };
 use crate::table::Row;
 
@@ -20,27 +20,174 @@ const BOTH: &str = "lists and strings";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("list", "(list value ...)", LISTS, "A list of the given values.", (0, MANY), list),
-        row("list-get", "(list-get list index [default])", LISTS, "The item at an index, counted from 0.", (2, 3), list_get),
-        row("list-set", "(list-set list index value)", LISTS, "The list with one item replaced.", (3, 3), list_set),
-        row("list-push", "(list-push list value)", LISTS, "The list with a value at its end.", (2, 2), list_push),
-        row("append", "(append list value ...)", LISTS, "The list with values at its end.", (1, MANY), append),
-        row("list-slice", "(list-slice list begin [end])", LISTS, "The items from begin up to, not including, end.", (2, 3), slice),
-        row("range", "(range end) or (range begin end [step])", LISTS, "A list of integers; end is not included.", (1, 3), range),
-        row("zip", "(zip a b)", LISTS, "Lists of the first items, the second items, and so on.", (2, 2), zip),
-        row("unique", "(unique list)", LISTS, "The list without repeated values; the first of each stays.", (1, 1), unique),
-        row("first", "(first list)", BOTH, "The first item or character.", (1, 1), first),
-        row("second", "(second list)", BOTH, "The second item or character.", (1, 1), second),
-        row("last", "(last list)", BOTH, "The last item or character.", (1, 1), last),
-        row("tail", "(tail list)", BOTH, "All but the first.", (1, 1), tail),
-        row("init", "(init list)", BOTH, "All but the last.", (1, 1), init),
-        row("elt", "(elt list index)", BOTH, "The item or character at an index.", (2, 2), elt),
-        row("slice", "(slice list begin [end])", BOTH, "A part of a list or string; end is not included.", (2, 3), slice),
-        row("reverse", "(reverse list)", BOTH, "The list or string backwards.", (1, 1), reverse),
-        row("concat", "(concat a b ...)", BOTH, "Strings, lists or bytes one after the other.", (1, MANY), concat),
-        row("length", "(length value)", BOTH, "Items, entries, characters or bytes.", (1, 1), length),
-        row("len", "(len value)", BOTH, "The same as length.", (1, 1), length),
-        row("empty?", "(empty? value)", BOTH, "Whether there is nothing in a list, map or string.", (1, 1), empty),
+        row(
+            "list",
+            "(list value ...)",
+            LISTS,
+            "A list of the given values.",
+            (0, MANY),
+            list,
+        ),
+        row(
+            "list-get",
+            "(list-get list index [default])",
+            LISTS,
+            "The item at an index, counted from 0.",
+            (2, 3),
+            list_get,
+        ),
+        row(
+            "list-set",
+            "(list-set list index value)",
+            LISTS,
+            "The list with one item replaced.",
+            (3, 3),
+            list_set,
+        ),
+        row(
+            "list-push",
+            "(list-push list value)",
+            LISTS,
+            "The list with a value at its end.",
+            (2, 2),
+            list_push,
+        ),
+        row(
+            "append",
+            "(append list value ...)",
+            LISTS,
+            "The list with values at its end.",
+            (1, MANY),
+            append,
+        ),
+        row(
+            "list-slice",
+            "(list-slice list begin [end])",
+            LISTS,
+            "The items from begin up to, not including, end.",
+            (2, 3),
+            slice,
+        ),
+        row(
+            "range",
+            "(range end) or (range begin end [step])",
+            LISTS,
+            "A list of integers; end is not included.",
+            (1, 3),
+            range,
+        ),
+        row(
+            "zip",
+            "(zip a b)",
+            LISTS,
+            "Lists of the first items, the second items, and so on.",
+            (2, 2),
+            zip,
+        ),
+        row(
+            "unique",
+            "(unique list)",
+            LISTS,
+            "The list without repeated values; the first of each stays.",
+            (1, 1),
+            unique,
+        ),
+        row(
+            "first",
+            "(first list)",
+            BOTH,
+            "The first item or character.",
+            (1, 1),
+            first,
+        ),
+        row(
+            "second",
+            "(second list)",
+            BOTH,
+            "The second item or character.",
+            (1, 1),
+            second,
+        ),
+        row(
+            "last",
+            "(last list)",
+            BOTH,
+            "The last item or character.",
+            (1, 1),
+            last,
+        ),
+        row(
+            "tail",
+            "(tail list)",
+            BOTH,
+            "All but the first.",
+            (1, 1),
+            tail,
+        ),
+        row(
+            "init",
+            "(init list)",
+            BOTH,
+            "All but the last.",
+            (1, 1),
+            init,
+        ),
+        row(
+            "elt",
+            "(elt list index)",
+            BOTH,
+            "The item or character at an index.",
+            (2, 2),
+            elt,
+        ),
+        row(
+            "slice",
+            "(slice list begin [end])",
+            BOTH,
+            "A part of a list or string; end is not included.",
+            (2, 3),
+            slice,
+        ),
+        row(
+            "reverse",
+            "(reverse list)",
+            BOTH,
+            "The list or string backwards.",
+            (1, 1),
+            reverse,
+        ),
+        row(
+            "concat",
+            "(concat a b ...)",
+            BOTH,
+            "Strings, lists or bytes one after the other.",
+            (1, MANY),
+            concat,
+        ),
+        row(
+            "length",
+            "(length value)",
+            BOTH,
+            "Items, entries, characters or bytes.",
+            (1, 1),
+            length,
+        ),
+        row(
+            "len",
+            "(len value)",
+            BOTH,
+            "The same as length.",
+            (1, 1),
+            length,
+        ),
+        row(
+            "empty?",
+            "(empty? value)",
+            BOTH,
+            "Whether there is nothing in a list, map or string.",
+            (1, 1),
+            empty,
+        ),
         row("%sort", "", LISTS, "", (1, 1), sort),
         row("%sort-keys", "", LISTS, "", (2, 2), sort_keys),
         row("%group", "", LISTS, "", (2, 2), group),
@@ -55,14 +202,23 @@ fn list(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn out_of_range(index: usize, len: usize) -> Fault {
-    soft("out_of_range", format!("no item {index} in a list of {len}"))
+    soft(
+        "out_of_range",
+        format!("no item {index} in a list of {len}"),
+    )
 }
 
 fn item(call: &Call<'_>, args: &[K], index: usize) -> Outcome {
     if let Some(text) = as_str(&args[0]) {
         let found = text.chars().nth(index);
         let found = found.ok_or_else(|| {
-            soft("out_of_range", format!("no character {index} in a string of {}", text.chars().count()))
+            soft(
+                "out_of_range",
+                format!(
+                    "no character {index} in a string of {}",
+                    text.chars().count()
+                ),
+            )
         })?;
         return call.run.text(Text::from(found));
     }
@@ -92,7 +248,8 @@ fn list_set(call: &Call<'_>, args: &[K]) -> Outcome {
         (Items::Tree(list), true) => {
             let mut list = (*list).clone();
             list.set(index, to_tree(&args[2])?).map_err(too_large)?;
-            call.run.give(Value::List(list), held(&args[0]) + held(&args[2]) + 512)
+            call.run
+                .give(Value::List(list), held(&args[0]) + held(&args[2]) + 512)
         }
         _ => {
             let mut all = items.to_vec(call.run, held(&args[0]))?;
@@ -143,7 +300,8 @@ fn part(call: &Call<'_>, value: &K, begin: usize, end: usize) -> Outcome {
         Items::Tree(list) => {
             call.run.reserve((end - begin) as u64 * 64)?;
             let part = List::from_values(list.range(begin..end).cloned()).map_err(too_large)?;
-            call.run.give(Value::List(part), held(value) + 64 * (end - begin) as u64)
+            call.run
+                .give(Value::List(part), held(value) + 64 * (end - begin) as u64)
         }
         Items::Seq(items) => call.run.list(items[begin..end].to_vec()),
     }
@@ -167,7 +325,10 @@ fn slice(call: &Call<'_>, args: &[K]) -> Outcome {
         None => len,
     };
     if begin > end || end > len {
-        return Err(soft("out_of_range", format!("no part {begin} to {end} of {len}")));
+        return Err(soft(
+            "out_of_range",
+            format!("no part {begin} to {end} of {len}"),
+        ));
     }
     part(call, &args[0], begin, end)
 }
@@ -221,7 +382,10 @@ fn concat(call: &Call<'_>, args: &[K]) -> Outcome {
         for (index, arg) in args.iter().enumerate() {
             parts.push(as_str(arg).ok_or_else(|| {
                 let fault = wrong(index, "a string like the first", arg);
-                advise(fault, "; use (to-string value) or (string-format \"{}\" value)")
+                advise(
+                    fault,
+                    "; use (to-string value) or (string-format \"{}\" value)",
+                )
             })?);
         }
         return joined(call, &parts, "");
@@ -239,13 +403,18 @@ fn concat(call: &Call<'_>, args: &[K]) -> Outcome {
     let mut own = 0;
     let mut len = 0;
     for (index, arg) in args.iter().enumerate() {
-        let items = Items::of(arg).ok_or_else(|| wrong(index, "a list, string or bytes like the first", arg))?;
+        let items = Items::of(arg)
+            .ok_or_else(|| wrong(index, "a list, string or bytes like the first", arg))?;
         len += items.len() as u64;
         own += held(arg);
     }
     call.run.charge(len / 4)?;
     call.run.reserve(len * 64)?;
-    if let [Items::Tree(head), rest @ ..] = args.iter().filter_map(Items::of).collect::<Vec<_>>().as_slice()
+    if let [Items::Tree(head), rest @ ..] = args
+        .iter()
+        .filter_map(Items::of)
+        .collect::<Vec<_>>()
+        .as_slice()
         && rest.iter().all(|items| !matches!(items, Items::Seq(_)))
     {
         let mut list = (*head).clone();
@@ -331,7 +500,8 @@ fn range(call: &Call<'_>, args: &[K]) -> Outcome {
     }
     let span = i128::from(end) - i128::from(begin);
     let count = if (span > 0) == (step > 0) && span != 0 {
-        span.unsigned_abs().div_ceil(i128::from(step).unsigned_abs())
+        span.unsigned_abs()
+            .div_ceil(i128::from(step).unsigned_abs())
     } else {
         0
     };
@@ -339,7 +509,8 @@ fn range(call: &Call<'_>, args: &[K]) -> Outcome {
     call.run.charge(count / 4)?;
     call.run.reserve(count.saturating_mul(64))?;
     let numbers = (0..count as i64).map(|i| Value::Int(begin + i * step));
-    call.run.fresh(Value::List(List::from_values(numbers).map_err(too_large)?))
+    call.run
+        .fresh(Value::List(List::from_values(numbers).map_err(too_large)?))
 }
 
 fn zip(call: &Call<'_>, args: &[K]) -> Outcome {
@@ -349,7 +520,10 @@ fn zip(call: &Call<'_>, args: &[K]) -> Outcome {
     call.run.reserve(len as u64 * 192)?;
     let mut pairs = Vec::with_capacity(len);
     for index in 0..len {
-        let pair = [a.get(call.run, index, held(&args[0]))?, b.get(call.run, index, held(&args[1]))?];
+        let pair = [
+            a.get(call.run, index, held(&args[0]))?,
+            b.get(call.run, index, held(&args[1]))?,
+        ];
         pairs.push(call.run.list(pair.into_iter().flatten().collect())?);
     }
     call.run.list(pairs)
@@ -403,7 +577,8 @@ fn sort_keys(call: &Call<'_>, args: &[K]) -> Outcome {
     let items = items.to_vec(call.run, held(&args[1]))?;
     let mut pairs: Vec<(K, K)> = keys.into_iter().zip(items).collect();
     sorted(&mut pairs, |a, b| compare(&a.0, &b.0))?;
-    call.run.list(pairs.into_iter().map(|(_, item)| item).collect())
+    call.run
+        .list(pairs.into_iter().map(|(_, item)| item).collect())
 }
 
 /// A map from keys, in the first list, to lists of the items of the second that have them.
@@ -413,13 +588,21 @@ fn group(call: &Call<'_>, args: &[K]) -> Outcome {
     call.run.reserve(items.len() as u64 * 192)?;
     let mut groups: BTreeMap<Text, Vec<K>> = BTreeMap::new();
     for index in 0..keys.len().min(items.len()) {
-        let key = keys.get(call.run, index, held(&args[0]))?.unwrap_or(K::Unit);
-        let key = match &key {
-            K::Unit => return Err(soft("wrong_type", "the key of a group must be a string, number or boolean")),
-            key => match as_str(key) {
-                Some(_) => owned_text_at(std::slice::from_ref(key), 0)?,
-                None => Text::from(super::text::shown(key)?),
-            },
+        let key = keys
+            .get(call.run, index, held(&args[0]))?
+            .unwrap_or(K::Unit);
+        let key = match (&key, as_text(&key)) {
+            (_, Some(text)) => text,
+            (K::Integer(_) | K::Float(_) | K::Bool(_), None) => {
+                Text::from(super::text::shown(&key)?)
+            }
+            (other, None) => {
+                let found = kind(other);
+                return Err(soft(
+                    "wrong_type",
+                    format!("a key should be a string, number or boolean, found {found}"),
+                ));
+            }
         };
         let item = items.get(call.run, index, held(&args[1]))?;
         groups.entry(key).or_default().extend(item);
@@ -436,8 +619,15 @@ fn group(call: &Call<'_>, args: &[K]) -> Outcome {
 
 /// A list as the engine's own, which `apply` needs.
 fn spread(call: &Call<'_>, args: &[K]) -> Outcome {
-    let items = Items::of(&args[0])
-        .ok_or_else(|| soft("wrong_type", format!("the last argument of apply should be a list, found {}", kind(&args[0]))))?;
+    let items = Items::of(&args[0]).ok_or_else(|| {
+        soft(
+            "wrong_type",
+            format!(
+                "the last argument of apply should be a list, found {}",
+                kind(&args[0])
+            ),
+        )
+    })?;
     let room = call.run.limits.max_value_stack;
     if items.len() > room as usize {
         return Err(call.run.limit("max_value_stack", room.into(), "values"));
@@ -464,6 +654,5 @@ fn close(call: &Call<'_>, args: &[K]) -> Outcome {
         let allowed = crate::engine::data::MAX_DEPTH.into();
         return Err(call.run.limit("max_closure_depth", allowed, "levels"));
     }
-    let _ = data;
     Ok(args[0].clone())
 }

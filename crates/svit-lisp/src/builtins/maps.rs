@@ -9,7 +9,7 @@ use crate::engine::K;
 use crate::engine::call::Call;
 use crate::engine::data::data;
 use crate::engine::run::{Fault, soft};
-use crate::engine::value::{as_str, held, is_null, kind, to_tree, too_large};
+use crate::engine::value::{as_str, held, is_null, to_tree, too_large};
 use crate::table::Row;
 
 const MAPS: &str = "maps";
@@ -20,26 +20,131 @@ const PATH_COPY: u64 = 512;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("value-map", "(value-map key value ...)", VALUES, "A map of the given entries.", (0, MANY), value_map),
-        row("value-array", "(value-array value ...)", VALUES, "A list of the given values.", (0, MANY), value_array),
-        row("value-get", "(value-get value path [default])", VALUES, "What is at a path such as \"/a/0\" inside a value.", (2, 3), value_get),
-        row("value-at", "(value-at value key-or-index)", VALUES, "An entry of a map or an item of a list.", (2, 2), value_at),
-        row("value-at-safe", "(value-at-safe value key-or-index)", VALUES, "The same as a result map.", (2, 2), value_at_safe),
-        row("value-has-path?", "(value-has-path? value path)", VALUES, "Whether there is something at a path inside a value.", (2, 2), value_has_path),
-        row("value-null?", "(value-null? value)", VALUES, "Whether the value is null.", (1, 1), value_null),
-        row("map-get", "(map-get map key [default])", MAPS, "The value of a key; an error if it is missing and no default is given.", (2, 3), map_get),
-        row("map-get-safe", "(map-get-safe map key)", MAPS, "The same as a result map.", (2, 2), map_get_safe),
-        row("map-has?", "(map-has? map key)", MAPS, "Whether the map has a key.", (2, 2), map_has),
-        row("map-set", "(map-set map key value)", MAPS, "The map with one entry set.", (3, 3), map_set),
-        row("map-remove", "(map-remove map key)", MAPS, "The map without a key.", (2, 2), map_remove),
-        row("map-keys", "(map-keys map)", MAPS, "The keys in order.", (1, 1), map_keys),
-        row("map-values", "(map-values map)", MAPS, "The values in order of their keys.", (1, 1), map_values),
-        row("map-entries", "(map-entries map)", MAPS, "The entries as lists of key and value, in order.", (1, 1), map_entries),
+        row(
+            "value-map",
+            "(value-map key value ...)",
+            VALUES,
+            "A map of the given entries.",
+            (0, MANY),
+            value_map,
+        ),
+        row(
+            "value-array",
+            "(value-array value ...)",
+            VALUES,
+            "A list of the given values.",
+            (0, MANY),
+            value_array,
+        ),
+        row(
+            "value-get",
+            "(value-get value path [default])",
+            VALUES,
+            "What is at a path such as \"/a/0\" inside a value.",
+            (2, 3),
+            value_get,
+        ),
+        row(
+            "value-at",
+            "(value-at value key-or-index)",
+            VALUES,
+            "An entry of a map or an item of a list.",
+            (2, 2),
+            value_at,
+        ),
+        row(
+            "value-at-safe",
+            "(value-at-safe value key-or-index)",
+            VALUES,
+            "The same as a result map.",
+            (2, 2),
+            value_at_safe,
+        ),
+        row(
+            "value-has-path?",
+            "(value-has-path? value path)",
+            VALUES,
+            "Whether there is something at a path inside a value.",
+            (2, 2),
+            value_has_path,
+        ),
+        row(
+            "value-null?",
+            "(value-null? value)",
+            VALUES,
+            "Whether the value is null.",
+            (1, 1),
+            value_null,
+        ),
+        row(
+            "map-get",
+            "(map-get map key [default])",
+            MAPS,
+            "The value of a key; an error if it is missing and no default is given.",
+            (2, 3),
+            map_get,
+        ),
+        row(
+            "map-get-safe",
+            "(map-get-safe map key)",
+            MAPS,
+            "The same as a result map.",
+            (2, 2),
+            map_get_safe,
+        ),
+        row(
+            "map-has?",
+            "(map-has? map key)",
+            MAPS,
+            "Whether the map has a key.",
+            (2, 2),
+            map_has,
+        ),
+        row(
+            "map-set",
+            "(map-set map key value)",
+            MAPS,
+            "The map with one entry set.",
+            (3, 3),
+            map_set,
+        ),
+        row(
+            "map-remove",
+            "(map-remove map key)",
+            MAPS,
+            "The map without a key.",
+            (2, 2),
+            map_remove,
+        ),
+        row(
+            "map-keys",
+            "(map-keys map)",
+            MAPS,
+            "The keys in order.",
+            (1, 1),
+            map_keys,
+        ),
+        row(
+            "map-values",
+            "(map-values map)",
+            MAPS,
+            "The values in order of their keys.",
+            (1, 1),
+            map_values,
+        ),
+        row(
+            "map-entries",
+            "(map-entries map)",
+            MAPS,
+            "The entries as lists of key and value, in order.",
+            (1, 1),
+            map_entries,
+        ),
     ]
 }
 
 fn value_map(call: &Call<'_>, args: &[K]) -> Outcome {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(soft("odd_arguments", "takes pairs of a key and a value"));
     }
     let mut map = Map::new();
@@ -75,7 +180,10 @@ fn value_get(call: &Call<'_>, args: &[K]) -> Outcome {
         (None, Some(default)) => Ok(default.clone()),
         (None, None) => Err(soft(
             "missing",
-            format!("nothing at {}; give a default as the third argument", shorten(text_at(args, 1)?)),
+            format!(
+                "nothing at {}; give a default as the third argument",
+                shorten(text_at(args, 1)?)
+            ),
         )),
     }
 }
@@ -99,7 +207,10 @@ fn value_at(call: &Call<'_>, args: &[K]) -> Outcome {
     let items = items_at(args, 0)?;
     match items.get(call.run, index, held(&args[0]))? {
         Some(item) => Ok(item),
-        None => Err(soft("out_of_range", format!("no item {index} in a list of {}", items.len()))),
+        None => Err(soft(
+            "out_of_range",
+            format!("no item {index} in a list of {}", items.len()),
+        )),
     }
 }
 
@@ -126,7 +237,10 @@ fn map_get(call: &Call<'_>, args: &[K]) -> Outcome {
         (None, Some(default)) => Ok(default.clone()),
         (None, None) => Err(soft(
             "missing",
-            format!("no key \"{}\"; give a default as the third argument", shorten(key)),
+            format!(
+                "no key \"{}\"; give a default as the third argument",
+                shorten(key)
+            ),
         )),
     }
 }
@@ -153,10 +267,17 @@ fn map_remove(call: &Call<'_>, args: &[K]) -> Outcome {
     call.run.give(Value::Map(map), held(&args[0]) + PATH_COPY)
 }
 
-fn listed(call: &Call<'_>, args: &[K], pick: fn(&svit_value::Text, &Value) -> Result<Value, Fault>) -> Outcome {
+fn listed(
+    call: &Call<'_>,
+    args: &[K],
+    pick: fn(&svit_value::Text, &Value) -> Result<Value, Fault>,
+) -> Outcome {
     let map = map_at(args, 0)?;
     call.run.reserve(map.len() as u64 * 128)?;
-    let values = map.iter().map(|(k, v)| pick(k, v)).collect::<Result<Vec<_>, _>>()?;
+    let values = map
+        .iter()
+        .map(|(k, v)| pick(k, v))
+        .collect::<Result<Vec<_>, _>>()?;
     let own = held(&args[0]) + 128 * values.len() as u64;
     let list = svit_value::List::from_values(values).map_err(too_large)?;
     call.run.give(Value::List(list), own)
@@ -177,7 +298,9 @@ fn map_entries(call: &Call<'_>, args: &[K]) -> Outcome {
 /// An entry of a map as a list of two.
 pub(super) fn entry(key: &svit_value::Text, value: &Value) -> Result<Value, Fault> {
     let pair = [Value::Text(key.clone()), value.clone()];
-    svit_value::List::from_values(pair).map(Value::List).map_err(too_large)
+    svit_value::List::from_values(pair)
+        .map(Value::List)
+        .map_err(too_large)
 }
 
 /// The map behind a value, if it is one.
@@ -190,6 +313,5 @@ pub(super) fn as_map(value: &K) -> Option<&Map> {
 
 /// A refusal that names the kind found.
 pub(super) fn expected_collection(args: &[K], index: usize) -> Fault {
-    let _ = kind(&args[index]);
     wrong(index, "a list or a map", &args[index])
 }

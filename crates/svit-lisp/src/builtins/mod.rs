@@ -13,11 +13,11 @@ mod text;
 use svit_value::{Map, Text, Value};
 
 use crate::engine::K;
+use crate::engine::Native;
 use crate::engine::call::Call;
 use crate::engine::data::{Body, data};
 use crate::engine::run::{Fault, soft};
 use crate::engine::value::{Items, as_str, as_text, kind};
-use crate::engine::Native;
 use crate::table::{Kind, Row};
 
 type Outcome = Result<K, Fault>;
@@ -34,7 +34,15 @@ const fn kinded(
     kind: Kind,
 ) -> Row {
     let max = if arity.1 == MANY { None } else { Some(arity.1) };
-    Row { name, signature, category, summary, min: arity.0, max, kind }
+    Row {
+        name,
+        signature,
+        category,
+        summary,
+        min: arity.0,
+        max,
+        kind,
+    }
 }
 
 const fn row(
@@ -45,7 +53,14 @@ const fn row(
     arity: (u32, u32),
     native: Native,
 ) -> Row {
-    kinded(name, signature, category, summary, arity, Kind::Native(native))
+    kinded(
+        name,
+        signature,
+        category,
+        summary,
+        arity,
+        Kind::Native(native),
+    )
 }
 
 const fn prelude(
@@ -80,7 +95,11 @@ pub(crate) fn rows() -> Vec<Row> {
 fn wrong(index: usize, expected: &str, found: &K) -> Fault {
     soft(
         "wrong_type",
-        format!("argument {} should be {expected}, found {}", index + 1, kind(found)),
+        format!(
+            "argument {} should be {expected}, found {}",
+            index + 1,
+            kind(found)
+        ),
     )
 }
 
@@ -105,7 +124,9 @@ fn items_at(args: &[K], index: usize) -> Result<Items<'_>, Fault> {
 
 fn int_at(args: &[K], index: usize) -> Result<i64, Fault> {
     match &args[index] {
-        K::Integer(n) => n.to_i64().ok_or_else(|| soft("overflow", "the integer is too large here")),
+        K::Integer(n) => n
+            .to_i64()
+            .ok_or_else(|| soft("overflow", "the integer is too large here")),
         other => Err(wrong(index, "an integer", other)),
     }
 }
@@ -113,7 +134,12 @@ fn int_at(args: &[K], index: usize) -> Result<i64, Fault> {
 /// An index or length: a negative number is refused.
 fn index_at(args: &[K], index: usize) -> Result<usize, Fault> {
     let n = int_at(args, index)?;
-    usize::try_from(n).map_err(|_| soft("out_of_range", format!("{n} is negative; positions count from 0")))
+    usize::try_from(n).map_err(|_| {
+        soft(
+            "out_of_range",
+            format!("{n} is negative; positions count from 0"),
+        )
+    })
 }
 
 fn null(call: &Call<'_>) -> Outcome {

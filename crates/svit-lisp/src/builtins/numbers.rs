@@ -15,31 +15,178 @@ const NUMBERS: &str = "numbers";
 pub(super) fn rows() -> Vec<Row> {
     vec![
         row("+", "(+ a b ...)", NUMBERS, "The sum.", (0, MANY), add),
-        row("-", "(- a b ...)", NUMBERS, "The difference; of one number, its negation.", (1, MANY), subtract),
-        row("*", "(* a b ...)", NUMBERS, "The product.", (0, MANY), multiply),
-        row("/", "(/ a b ...)", NUMBERS, "The quotient; of integers an integer or a ratio.", (1, MANY), divide),
-        row("//", "(// a b)", NUMBERS, "The quotient rounded down.", (2, 2), floor_divide),
-        row("rem", "(rem a b)", NUMBERS, "The remainder; it has the sign of a.", (2, 2), rem),
-        row("^", "(^ base exponent)", NUMBERS, "An integer raised to a non-negative integer.", (2, 2), power),
+        row(
+            "-",
+            "(- a b ...)",
+            NUMBERS,
+            "The difference; of one number, its negation.",
+            (1, MANY),
+            subtract,
+        ),
+        row(
+            "*",
+            "(* a b ...)",
+            NUMBERS,
+            "The product.",
+            (0, MANY),
+            multiply,
+        ),
+        row(
+            "/",
+            "(/ a b ...)",
+            NUMBERS,
+            "The quotient; of integers an integer or a ratio.",
+            (1, MANY),
+            divide,
+        ),
+        row(
+            "//",
+            "(// a b)",
+            NUMBERS,
+            "The quotient rounded down.",
+            (2, 2),
+            floor_divide,
+        ),
+        row(
+            "rem",
+            "(rem a b)",
+            NUMBERS,
+            "The remainder; it has the sign of a.",
+            (2, 2),
+            rem,
+        ),
+        row(
+            "^",
+            "(^ base exponent)",
+            NUMBERS,
+            "An integer raised to a non-negative integer.",
+            (2, 2),
+            power,
+        ),
         row("abs", "(abs n)", NUMBERS, "Without the sign.", (1, 1), abs),
-        row("max", "(max a b ...)", NUMBERS, "The greatest.", (1, MANY), max),
-        row("min", "(min a b ...)", NUMBERS, "The least.", (1, MANY), min),
-        row("floor", "(floor n)", NUMBERS, "Rounded down.", (1, 1), floor),
+        row(
+            "max",
+            "(max a b ...)",
+            NUMBERS,
+            "The greatest.",
+            (1, MANY),
+            max,
+        ),
+        row(
+            "min",
+            "(min a b ...)",
+            NUMBERS,
+            "The least.",
+            (1, MANY),
+            min,
+        ),
+        row(
+            "floor",
+            "(floor n)",
+            NUMBERS,
+            "Rounded down.",
+            (1, 1),
+            floor,
+        ),
         row("ceil", "(ceil n)", NUMBERS, "Rounded up.", (1, 1), ceil),
-        row("round", "(round n)", NUMBERS, "Rounded to the nearest; halves away from zero.", (1, 1), round),
-        row("trunc", "(trunc n)", NUMBERS, "Rounded toward zero.", (1, 1), trunc),
-        row("int", "(int n)", NUMBERS, "The whole part as an integer.", (1, 1), int),
+        row(
+            "round",
+            "(round n)",
+            NUMBERS,
+            "Rounded to the nearest; halves away from zero.",
+            (1, 1),
+            round,
+        ),
+        row(
+            "trunc",
+            "(trunc n)",
+            NUMBERS,
+            "Rounded toward zero.",
+            (1, 1),
+            trunc,
+        ),
+        row(
+            "int",
+            "(int n)",
+            NUMBERS,
+            "The whole part as an integer.",
+            (1, 1),
+            int,
+        ),
         row("float", "(float n)", NUMBERS, "As a float.", (1, 1), float),
         row("rat", "(rat n)", NUMBERS, "As a ratio.", (1, 1), rat),
-        row("numer", "(numer r)", NUMBERS, "The upper part of a ratio.", (1, 1), numer),
-        row("denom", "(denom r)", NUMBERS, "The lower part of a ratio.", (1, 1), denom),
-        row("zero", "(zero n)", NUMBERS, "Whether the number is 0.", (1, 1), zero),
-        row("bit-and", "(bit-and a b)", NUMBERS, "Bits that are set in both.", (2, 2), bit_and),
-        row("bit-or", "(bit-or a b)", NUMBERS, "Bits that are set in either.", (2, 2), bit_or),
-        row("bit-xor", "(bit-xor a b)", NUMBERS, "Bits that are set in one only.", (2, 2), bit_xor),
-        row("bit-not", "(bit-not a)", NUMBERS, "Every bit turned over.", (1, 1), bit_not),
-        row("<<", "(<< n bits)", NUMBERS, "Shifted left.", (2, 2), shift_left),
-        row(">>", "(>> n bits)", NUMBERS, "Shifted right.", (2, 2), shift_right),
+        row(
+            "numer",
+            "(numer r)",
+            NUMBERS,
+            "The upper part of a ratio.",
+            (1, 1),
+            numer,
+        ),
+        row(
+            "denom",
+            "(denom r)",
+            NUMBERS,
+            "The lower part of a ratio.",
+            (1, 1),
+            denom,
+        ),
+        row(
+            "zero",
+            "(zero n)",
+            NUMBERS,
+            "Whether the number is 0.",
+            (1, 1),
+            zero,
+        ),
+        row(
+            "bit-and",
+            "(bit-and a b)",
+            NUMBERS,
+            "Bits that are set in both.",
+            (2, 2),
+            bit_and,
+        ),
+        row(
+            "bit-or",
+            "(bit-or a b)",
+            NUMBERS,
+            "Bits that are set in either.",
+            (2, 2),
+            bit_or,
+        ),
+        row(
+            "bit-xor",
+            "(bit-xor a b)",
+            NUMBERS,
+            "Bits that are set in one only.",
+            (2, 2),
+            bit_xor,
+        ),
+        row(
+            "bit-not",
+            "(bit-not a)",
+            NUMBERS,
+            "Every bit turned over.",
+            (1, 1),
+            bit_not,
+        ),
+        row(
+            "<<",
+            "(<< n bits)",
+            NUMBERS,
+            "Shifted left.",
+            (2, 2),
+            shift_left,
+        ),
+        row(
+            ">>",
+            "(>> n bits)",
+            NUMBERS,
+            "Shifted right.",
+            (2, 2),
+            shift_right,
+        ),
     ]
 }
 
@@ -48,7 +195,9 @@ fn arithmetic(call: &Call<'_>, error: Error) -> Fault {
     match error {
         Error::RestrictError(_) => too_many_bits(call),
         Error::ExecError(ExecError::DivideByZero) => divide_by_zero(),
-        Error::ExecError(ExecError::Overflow) => soft("overflow", "the number is too large for this"),
+        Error::ExecError(ExecError::Overflow) => {
+            soft("overflow", "the number is too large for this")
+        }
         _ => soft("wrong_type", "these numbers do not go together"),
     }
 }
@@ -58,7 +207,11 @@ fn divide_by_zero() -> Fault {
 }
 
 fn too_many_bits(call: &Call<'_>) -> Fault {
-    call.run.limit("max_integer_bits", call.run.limits.max_integer_bits.into(), "bits")
+    call.run.limit(
+        "max_integer_bits",
+        call.run.limits.max_integer_bits.into(),
+        "bits",
+    )
 }
 
 /// A result, refused if its integers are larger than the limit.
@@ -69,7 +222,11 @@ fn bounded(call: &Call<'_>, value: K) -> Outcome {
         K::Ratio(r) => r.numer().bits() <= max && r.denom().bits() <= max,
         _ => true,
     };
-    if fits { Ok(value) } else { Err(too_many_bits(call)) }
+    if fits {
+        Ok(value)
+    } else {
+        Err(too_many_bits(call))
+    }
 }
 
 fn number_at(args: &[K], index: usize) -> Result<&K, Fault> {
@@ -97,7 +254,10 @@ fn two(call: &Call<'_>, a: K, b: &K, fast: Fast, slow: Slow) -> Outcome {
     {
         return Ok(result.into());
     }
-    bounded(call, slow(call.context(), a, b).map_err(|e| arithmetic(call, e))?)
+    bounded(
+        call,
+        slow(call.context(), a, b).map_err(|e| arithmetic(call, e))?,
+    )
 }
 
 fn accumulate(call: &Call<'_>, args: &[K], fast: Fast, slow: Slow) -> Outcome {
@@ -213,8 +373,12 @@ fn as_float(args: &[K], index: usize) -> Result<f64, Fault> {
 
 fn power(call: &Call<'_>, args: &[K]) -> Outcome {
     let mut base = K::Integer(integer_at(args, 0)?.clone());
-    let mut exponent = u32::try_from(int_at(args, 1)?)
-        .map_err(|_| soft("bad_exponent", "the exponent must be between 0 and 4294967295"))?;
+    let mut exponent = u32::try_from(int_at(args, 1)?).map_err(|_| {
+        soft(
+            "bad_exponent",
+            "the exponent must be between 0 and 4294967295",
+        )
+    })?;
     let mut result = K::from(1);
     while exponent > 0 {
         if exponent & 1 == 1 {
@@ -257,7 +421,12 @@ fn min(_call: &Call<'_>, args: &[K]) -> Outcome {
     extreme(args, std::cmp::Ordering::Less)
 }
 
-fn rounded(call: &Call<'_>, args: &[K], float: fn(f64) -> f64, ratio: fn(&Ratio) -> Ratio) -> Outcome {
+fn rounded(
+    call: &Call<'_>,
+    args: &[K],
+    float: fn(f64) -> f64,
+    ratio: fn(&Ratio) -> Ratio,
+) -> Outcome {
     match number_at(args, 0)? {
         K::Float(f) => Ok(float(*f).into()),
         K::Ratio(r) => bounded(call, K::Integer(ratio(r).to_integer())),
@@ -330,15 +499,21 @@ fn zero(_call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn bit_and(_call: &Call<'_>, args: &[K]) -> Outcome {
-    Ok(K::Integer(integer_at(args, 0)?.clone() & integer_at(args, 1)?.clone()))
+    Ok(K::Integer(
+        integer_at(args, 0)?.clone() & integer_at(args, 1)?.clone(),
+    ))
 }
 
 fn bit_or(_call: &Call<'_>, args: &[K]) -> Outcome {
-    Ok(K::Integer(integer_at(args, 0)?.clone() | integer_at(args, 1)?.clone()))
+    Ok(K::Integer(
+        integer_at(args, 0)?.clone() | integer_at(args, 1)?.clone(),
+    ))
 }
 
 fn bit_xor(_call: &Call<'_>, args: &[K]) -> Outcome {
-    Ok(K::Integer(integer_at(args, 0)?.clone() ^ integer_at(args, 1)?.clone()))
+    Ok(K::Integer(
+        integer_at(args, 0)?.clone() ^ integer_at(args, 1)?.clone(),
+    ))
 }
 
 fn bit_not(call: &Call<'_>, args: &[K]) -> Outcome {
@@ -346,7 +521,8 @@ fn bit_not(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn shift_at(args: &[K]) -> Result<usize, Fault> {
-    usize::try_from(int_at(args, 1)?).map_err(|_| soft("out_of_range", "the number of bits is negative"))
+    usize::try_from(int_at(args, 1)?)
+        .map_err(|_| soft("out_of_range", "the number of bits is negative"))
 }
 
 fn shift_left(call: &Call<'_>, args: &[K]) -> Outcome {

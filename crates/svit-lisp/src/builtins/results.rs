@@ -17,24 +17,106 @@ const DISPATCH: &str = "dispatch";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("safe-call", "(safe-call function value ...)", RESULTS, "Calls a function and gives a result map; limits and ticks are not caught.", (1, MANY), safe_call),
-        row("result-ok", "(result-ok value)", RESULTS, "The result map of a success.", (1, 1), |call, a| succeeded(call, &a[0])),
-        row("result-error", "(result-error message)", RESULTS, "The result map of a failure.", (1, 1), result_error),
-        row("result-ok?", "(result-ok? result)", RESULTS, "Whether a result is a success.", (1, 1), is_ok),
-        row("result-value", "(result-value result [default])", RESULTS, "The value of a success.", (1, 2), result_value),
-        row("result-error-message", "(result-error-message result)", RESULTS, "The message of a failure, or null.", (1, 1), result_error_message),
-        prelude("result-map", "(result-map function result)", RESULTS, "The result with its value replaced by (function value).", (2, 2)),
-        prelude("result-and-then", "(result-and-then function result)", RESULTS, "(function value) of a success; a failure as it is.", (2, 2)),
-        prelude("result-or-else", "(result-or-else function result)", RESULTS, "(function message) of a failure; a success as it is.", (2, 2)),
-        row("dispatch-table", "(dispatch-table name function ...)", DISPATCH, "A table from names to functions.", (0, MANY), dispatch_table),
-        prelude("dispatch", "(dispatch table name value ...)", DISPATCH, "Calls the function that a table has for a name.", (2, MANY)),
-        prelude("dispatch-safe", "(dispatch-safe table name value ...)", DISPATCH, "The same as a result map.", (2, MANY)),
+        row(
+            "safe-call",
+            "(safe-call function value ...)",
+            RESULTS,
+            "Calls a function and gives a result map; limits and ticks are not caught.",
+            (1, MANY),
+            safe_call,
+        ),
+        row(
+            "result-ok",
+            "(result-ok value)",
+            RESULTS,
+            "The result map of a success.",
+            (1, 1),
+            |call, a| succeeded(call, &a[0]),
+        ),
+        row(
+            "result-error",
+            "(result-error message)",
+            RESULTS,
+            "The result map of a failure.",
+            (1, 1),
+            result_error,
+        ),
+        row(
+            "result-ok?",
+            "(result-ok? result)",
+            RESULTS,
+            "Whether a result is a success.",
+            (1, 1),
+            is_ok,
+        ),
+        row(
+            "result-value",
+            "(result-value result [default])",
+            RESULTS,
+            "The value of a success.",
+            (1, 2),
+            result_value,
+        ),
+        row(
+            "result-error-message",
+            "(result-error-message result)",
+            RESULTS,
+            "The message of a failure, or null.",
+            (1, 1),
+            result_error_message,
+        ),
+        prelude(
+            "result-map",
+            "(result-map function result)",
+            RESULTS,
+            "The result with its value replaced by (function value).",
+            (2, 2),
+        ),
+        prelude(
+            "result-and-then",
+            "(result-and-then function result)",
+            RESULTS,
+            "(function value) of a success; a failure as it is.",
+            (2, 2),
+        ),
+        prelude(
+            "result-or-else",
+            "(result-or-else function result)",
+            RESULTS,
+            "(function message) of a failure; a success as it is.",
+            (2, 2),
+        ),
+        row(
+            "dispatch-table",
+            "(dispatch-table name function ...)",
+            DISPATCH,
+            "A table from names to functions.",
+            (0, MANY),
+            dispatch_table,
+        ),
+        prelude(
+            "dispatch",
+            "(dispatch table name value ...)",
+            DISPATCH,
+            "Calls the function that a table has for a name.",
+            (2, MANY),
+        ),
+        prelude(
+            "dispatch-safe",
+            "(dispatch-safe table name value ...)",
+            DISPATCH,
+            "The same as a result map.",
+            (2, MANY),
+        ),
         row("%table-get", "", DISPATCH, "", (2, 2), table_get),
     ]
 }
 
 fn result(call: &Call<'_>, ok: bool, field: &str, value: Value, own: u64) -> Outcome {
-    let entries = [(Text::from("ok"), Value::Bool(ok)), (Text::from(field), value)];
+    let entries = [
+        (Text::from("ok"), Value::Bool(ok)),
+        (Text::from(field), value),
+    ];
     let map = Map::from_entries(entries).map_err(too_large)?;
     call.run.give(Value::Map(map), own + 256)
 }
@@ -45,7 +127,13 @@ pub(super) fn succeeded(call: &Call<'_>, value: &K) -> Outcome {
 
 pub(super) fn failed(call: &Call<'_>, message: &str) -> Outcome {
     let message = crate::error::clip(message, crate::error::MAX_MESSAGE_BYTES);
-    result(call, false, "error", Value::from(message), message.len() as u64)
+    result(
+        call,
+        false,
+        "error",
+        Value::from(message),
+        message.len() as u64,
+    )
 }
 
 fn result_error(call: &Call<'_>, args: &[K]) -> Outcome {
@@ -56,7 +144,11 @@ fn result_error(call: &Call<'_>, args: &[K]) -> Outcome {
 fn ok_of(args: &[K]) -> Result<bool, Fault> {
     match map_at(args, 0)?.get("ok") {
         Some(Value::Bool(ok)) => Ok(*ok),
-        _ => Err(wrong(0, "a result map such as {\"ok\": true, \"value\": 1}", &args[0])),
+        _ => Err(wrong(
+            0,
+            "a result map such as {\"ok\": true, \"value\": 1}",
+            &args[0],
+        )),
     }
 }
 
@@ -73,7 +165,10 @@ fn result_value(call: &Call<'_>, args: &[K]) -> Outcome {
     match (ok_of(args)?, args.get(1)) {
         (true, _) => field(call, args, "value"),
         (false, Some(default)) => Ok(default.clone()),
-        (false, None) => Err(soft("not_ok", "the result is a failure; test it with result-ok?")),
+        (false, None) => Err(soft(
+            "not_ok",
+            "the result is a failure; test it with result-ok?",
+        )),
     }
 }
 
@@ -90,7 +185,8 @@ fn safe_call(call: &Call<'_>, args: &[K]) -> Outcome {
     };
     need_function(function)?;
     let outcome = call.reenter(function, values);
-    let outcome = outcome.and_then(|value| succeeded(call, &value).map_err(|fault| carry(call.run, fault)));
+    let outcome =
+        outcome.and_then(|value| succeeded(call, &value).map_err(|fault| carry(call.run, fault)));
     match outcome {
         Ok(result) => Ok(result),
         Err(error) => match call.soft_failure(&error) {
@@ -101,8 +197,11 @@ fn safe_call(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn dispatch_table(call: &Call<'_>, args: &[K]) -> Outcome {
-    if args.len() % 2 != 0 {
-        return Err(soft("odd_arguments", "takes pairs of a name and a function"));
+    if !args.len().is_multiple_of(2) {
+        return Err(soft(
+            "odd_arguments",
+            "takes pairs of a name and a function",
+        ));
     }
     let mut entries = BTreeMap::new();
     for (number, pair) in args.chunks_exact(2).enumerate() {
@@ -118,6 +217,9 @@ fn table_get(_call: &Call<'_>, args: &[K]) -> Outcome {
         return Err(wrong(0, "a dispatch table", &args[0]));
     };
     entries.get(name).cloned().ok_or_else(|| {
-        soft("missing", format!("the table has no \"{}\"", crate::error::clip(name, 80)))
+        soft(
+            "missing",
+            format!("the table has no \"{}\"", crate::error::clip(name, 80)),
+        )
     })
 }

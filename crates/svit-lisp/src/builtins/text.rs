@@ -3,34 +3,146 @@
 use svit_value::{Bytes, List, Text, Value};
 
 use super::lists::joined;
-use super::{MANY, Outcome, items_at, owned_text_at, row, text_at, wrong};
+use super::{MANY, Outcome, owned_text_at, row, text_at, wrong};
 use crate::engine::K;
 use crate::engine::call::Call;
 use crate::engine::data::tree;
 use crate::engine::run::{Fault, conversion, soft};
-use crate::engine::value::{Items, as_str, equal, held, kind, to_tree, too_large};
+use crate::engine::value::{Items, as_str, equal, held, to_tree, too_large};
 use crate::table::Row;
 
 const TEXT: &str = "strings";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("string-format", "(string-format \"{} and {}\" value ...)", TEXT, "The text with each {} replaced by the next value; {{ and }} stand for braces.", (1, MANY), string_format),
-        row("to-string", "(to-string value)", TEXT, "A value as text; lists and maps as JSON.", (1, 1), to_string),
-        row("string", "(string value)", TEXT, "The same as to-string.", (1, 1), to_string),
-        row("split", "(split text separator)", TEXT, "The parts between separators; \"\" splits into characters.", (2, 2), split),
-        row("join", "(join separator list)", TEXT, "The items of a list as one string.", (2, MANY), join),
-        row("trim", "(trim text)", TEXT, "Without white space at both ends.", (1, 1), trim),
-        row("replace", "(replace text from to)", TEXT, "Every occurrence replaced.", (3, 3), replace),
-        row("upper", "(upper text)", TEXT, "ASCII letters in upper case.", (1, 1), upper),
-        row("lower", "(lower text)", TEXT, "ASCII letters in lower case.", (1, 1), lower),
-        row("starts-with?", "(starts-with? text part)", TEXT, "Whether the text starts with a part.", (2, 2), starts_with),
-        row("ends-with?", "(ends-with? text part)", TEXT, "Whether the text ends with a part.", (2, 2), ends_with),
-        row("contains?", "(contains? text part)", TEXT, "Whether a text has a part, a list an item, or a map a key.", (2, 2), contains),
-        row("index-of", "(index-of text part)", TEXT, "The first position of a part, in characters, or null.", (2, 2), index_of),
-        row("parse-int", "(parse-int text [default])", TEXT, "A decimal integer.", (1, 2), parse_int),
-        row("parse-float", "(parse-float text [default])", TEXT, "A decimal number as a float.", (1, 2), parse_float),
-        row("bytes", "(bytes text)", TEXT, "The UTF-8 bytes of a string.", (1, 1), bytes),
+        row(
+            "string-format",
+            "(string-format \"{} and {}\" value ...)",
+            TEXT,
+            "The text with each {} replaced by the next value; {{ and }} stand for braces.",
+            (1, MANY),
+            string_format,
+        ),
+        row(
+            "to-string",
+            "(to-string value)",
+            TEXT,
+            "A value as text; lists and maps as JSON.",
+            (1, 1),
+            to_string,
+        ),
+        row(
+            "string",
+            "(string value)",
+            TEXT,
+            "The same as to-string.",
+            (1, 1),
+            to_string,
+        ),
+        row(
+            "split",
+            "(split text separator)",
+            TEXT,
+            "The parts between separators; \"\" splits into characters.",
+            (2, 2),
+            split,
+        ),
+        row(
+            "join",
+            "(join separator list)",
+            TEXT,
+            "The items of a list as one string.",
+            (2, MANY),
+            join,
+        ),
+        row(
+            "trim",
+            "(trim text)",
+            TEXT,
+            "Without white space at both ends.",
+            (1, 1),
+            trim,
+        ),
+        row(
+            "replace",
+            "(replace text from to)",
+            TEXT,
+            "Every occurrence replaced.",
+            (3, 3),
+            replace,
+        ),
+        row(
+            "upper",
+            "(upper text)",
+            TEXT,
+            "ASCII letters in upper case.",
+            (1, 1),
+            upper,
+        ),
+        row(
+            "lower",
+            "(lower text)",
+            TEXT,
+            "ASCII letters in lower case.",
+            (1, 1),
+            lower,
+        ),
+        row(
+            "starts-with?",
+            "(starts-with? text part)",
+            TEXT,
+            "Whether the text starts with a part.",
+            (2, 2),
+            starts_with,
+        ),
+        row(
+            "ends-with?",
+            "(ends-with? text part)",
+            TEXT,
+            "Whether the text ends with a part.",
+            (2, 2),
+            ends_with,
+        ),
+        row(
+            "contains?",
+            "(contains? text part)",
+            TEXT,
+            "Whether a text has a part, a list an item, or a map a key.",
+            (2, 2),
+            contains,
+        ),
+        row(
+            "index-of",
+            "(index-of text part)",
+            TEXT,
+            "The first position of a part, in characters, or null.",
+            (2, 2),
+            index_of,
+        ),
+        row(
+            "parse-int",
+            "(parse-int text [default])",
+            TEXT,
+            "A decimal integer.",
+            (1, 2),
+            parse_int,
+        ),
+        row(
+            "parse-float",
+            "(parse-float text [default])",
+            TEXT,
+            "A decimal number as a float.",
+            (1, 2),
+            parse_float,
+        ),
+        row(
+            "bytes",
+            "(bytes text)",
+            TEXT,
+            "The UTF-8 bytes of a string.",
+            (1, 1),
+            bytes,
+        ),
     ]
 }
 
@@ -44,7 +156,9 @@ pub(super) fn shown(value: &K) -> Result<String, Fault> {
         K::Integer(n) => n.to_string(),
         K::Float(f) => format!("{f:?}"),
         K::Ratio(r) => r.to_string(),
-        K::Name(_) | K::Keyword(_) => return Err(conversion("a name has no text here; use a string")),
+        K::Name(_) | K::Keyword(_) => {
+            return Err(conversion("a name has no text here; use a string"));
+        }
         _ => match tree(value) {
             Some(Value::Null) => "null".into(),
             _ => to_tree(value)?.to_json().map_err(too_large)?,
@@ -60,7 +174,8 @@ fn display(call: &Call<'_>, value: &K) -> Result<String, Fault> {
     if let Some(tree) = tree(value) {
         // Escapes and base64 make the text at most six times as long as the data.
         let measure = tree.measure();
-        call.run.reserve(measure.cbor_len.saturating_mul(6) + measure.nodes * 8)?;
+        call.run
+            .reserve(measure.cbor_len.saturating_mul(6) + measure.nodes * 8)?;
     }
     shown(value)
 }
@@ -87,21 +202,32 @@ fn string_format(call: &Call<'_>, args: &[K]) -> Outcome {
             ('{', Some('}')) => {
                 chars.next();
                 let Some(value) = values.next() else {
-                    return Err(soft("bad_format", format!("there are more {{}} than the {} values", args.len() - 1)));
+                    return Err(soft(
+                        "bad_format",
+                        format!("there are more {{}} than the {} values", args.len() - 1),
+                    ));
                 };
                 parts.push(std::mem::take(&mut plain));
                 let text = display(call, value)?;
-                call.run.reserve(parts.iter().map(|p| p.len() as u64).sum::<u64>() + text.len() as u64)?;
+                call.run.reserve(
+                    parts.iter().map(|p| p.len() as u64).sum::<u64>() + text.len() as u64,
+                )?;
                 parts.push(text);
             }
             ('{' | '}', _) => {
-                return Err(soft("bad_format", "write {} for a value, and {{ or }} for a brace"));
+                return Err(soft(
+                    "bad_format",
+                    "write {} for a value, and {{ or }} for a brace",
+                ));
             }
             _ => plain.push(c),
         }
     }
     if values.next().is_some() {
-        return Err(soft("bad_format", format!("there are fewer {{}} than the {} values", args.len() - 1)));
+        return Err(soft(
+            "bad_format",
+            format!("there are fewer {{}} than the {} values", args.len() - 1),
+        ));
     }
     parts.push(plain);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -114,7 +240,11 @@ fn split(call: &Call<'_>, args: &[K]) -> Outcome {
     let parts: Vec<&str> = match separator {
         "" => {
             call.run.reserve(text.len() as u64 * 96)?;
-            let ends = text.char_indices().skip(1).map(|(i, _)| i).chain([text.len()]);
+            let ends = text
+                .char_indices()
+                .skip(1)
+                .map(|(i, _)| i)
+                .chain([text.len()]);
             let starts = text.char_indices().map(|(i, _)| i);
             starts.zip(ends).map(|(a, b)| &text[a..b]).collect()
         }
@@ -144,7 +274,9 @@ fn join(call: &Call<'_>, args: &[K]) -> Outcome {
     let mut owned = Vec::with_capacity(items.len());
     let mut total = 0_u64;
     for index in 0..items.len() {
-        let item = items.get(call.run, index, held(&args[1]))?.unwrap_or(K::Unit);
+        let item = items
+            .get(call.run, index, held(&args[1]))?
+            .unwrap_or(K::Unit);
         let text = match as_str(&item) {
             Some(_) => owned_text_at(std::slice::from_ref(&item), 0)?,
             None => Text::from(display(call, &item)?),
@@ -158,7 +290,8 @@ fn join(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn trim(call: &Call<'_>, args: &[K]) -> Outcome {
-    call.run.text(text_at(args, 0)?.trim_matches(|c: char| c.is_ascii_whitespace()))
+    call.run
+        .text(text_at(args, 0)?.trim_matches(|c: char| c.is_ascii_whitespace()))
 }
 
 fn replace(call: &Call<'_>, args: &[K]) -> Outcome {
@@ -228,12 +361,19 @@ fn parsed<T>(args: &[K], value: Option<T>, into: fn(T) -> K, what: &str) -> Outc
 
 fn parse_int(_call: &Call<'_>, args: &[K]) -> Outcome {
     let text = text_at(args, 0)?.trim_matches(|c: char| c.is_ascii_whitespace());
-    parsed(args, text.parse::<i64>().ok(), K::from, "an integer of 64 bits")
+    parsed(
+        args,
+        text.parse::<i64>().ok(),
+        K::from,
+        "an integer of 64 bits",
+    )
 }
 
 fn parse_float(_call: &Call<'_>, args: &[K]) -> Outcome {
     let text = text_at(args, 0)?.trim_matches(|c: char| c.is_ascii_whitespace());
-    let plain = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
     let number = text.parse::<f64>().ok().filter(|f| plain && f.is_finite());
     parsed(args, number, K::from, "a number")
 }
@@ -242,9 +382,6 @@ fn bytes(call: &Call<'_>, args: &[K]) -> Outcome {
     match as_str(&args[0]) {
         Some(text) => call.run.fresh(Value::Bytes(Bytes::from(text.as_bytes()))),
         None if tree(&args[0]).is_some_and(|v| v.as_bytes().is_some()) => Ok(args[0].clone()),
-        None => {
-            let _ = (items_at, kind);
-            Err(wrong(0, "a string", &args[0]))
-        }
+        None => Err(wrong(0, "a string", &args[0])),
     }
 }

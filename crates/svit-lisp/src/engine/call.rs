@@ -31,7 +31,9 @@ impl Call<'_> {
     pub(crate) fn reenter(&self, function: &K, args: &[K]) -> Result<K, Error> {
         let depth = self.run.reentry.get();
         if depth >= MAX_REENTRY {
-            let fault = self.run.limit("max_reentry", MAX_REENTRY.into(), "nested safe calls");
+            let fault = self
+                .run
+                .limit("max_reentry", MAX_REENTRY.into(), "nested safe calls");
             return Err(carry(self.run, fault));
         }
         self.run.reentry.set(depth + 1);
@@ -96,7 +98,8 @@ impl Builtin {
             Some((K::Char(site), rest)) => {
                 let site = *site as u32;
                 if site != 0 {
-                    run.site.set(if site >= 0xe000 { site - 0x800 } else { site });
+                    run.site
+                        .set(if site >= 0xe000 { site - 0x800 } else { site });
                 }
                 rest
             }
@@ -117,7 +120,11 @@ impl Builtin {
         let Kind::Native(native) = row.kind else {
             return Err(soft("internal", "not a native function"));
         };
-        let call = Call { run, name: row.name, context };
+        let call = Call {
+            run,
+            name: row.name,
+            context,
+        };
         let result = native(&call, args)?;
         if self.price.output > 0 {
             run.charge(cells(&result).saturating_mul(self.price.output) / 8)?;
@@ -149,7 +156,10 @@ impl ForeignValue for Builtin {
             let fault = match fault {
                 Fault::Soft(mut failure) => {
                     let name = table::row(self.index).name;
-                    if !name.starts_with('%') && failure.host.is_none() && failure.code.as_str() != "panic" {
+                    if !name.starts_with('%')
+                        && failure.host.is_none()
+                        && failure.code.as_str() != "panic"
+                    {
                         failure.message = format!("{name}: {}", failure.message);
                     }
                     Fault::Soft(failure)

@@ -198,9 +198,8 @@ impl Run {
     /// Nesting and own bytes of a value that a guest-only value is about to hold.
     pub(crate) fn shape(&self, value: &K) -> Result<Shape, Fault> {
         let mut left = MAX_CAPTURED;
-        shape(value, &mut left, 0).ok_or_else(|| {
-            self.limit("max_closure_values", MAX_CAPTURED.into(), "captured values")
-        })
+        shape(value, &mut left, 0)
+            .ok_or_else(|| self.limit("max_closure_values", MAX_CAPTURED.into(), "captured values"))
     }
 }
 
@@ -221,7 +220,10 @@ fn shape(value: &K, left: &mut u32, level: u32) -> Option<Shape> {
             if level > MAX_DEPTH {
                 return None;
             }
-            let mut all = Shape { depth: 1, bytes: 128 };
+            let mut all = Shape {
+                depth: 1,
+                bytes: 128,
+            };
             for captured in lambda.values.iter().flat_map(|v| v.iter()) {
                 let inner = shape(captured, left, level + 1)?;
                 all.depth = all.depth.max(inner.depth + 1);
@@ -233,11 +235,17 @@ fn shape(value: &K, left: &mut u32, level: u32) -> Option<Shape> {
             depth: data(value).map_or(0, |d| d.depth),
             bytes: 48,
         },
-        K::Integer(n) => Shape { depth: 0, bytes: 96 + n.bits() as u64 / 8 },
+        K::Integer(n) => Shape {
+            depth: 0,
+            bytes: 96 + n.bits() as u64 / 8,
+        },
         K::Ratio(r) => Shape {
             depth: 0,
             bytes: 160 + (r.numer().bits() + r.denom().bits()) as u64 / 8,
         },
-        _ => Shape { depth: 0, bytes: 48 },
+        _ => Shape {
+            depth: 0,
+            bytes: 48,
+        },
     })
 }

@@ -36,7 +36,10 @@ pub(crate) struct Emitter<'a> {
 impl<'a> Emitter<'a> {
     pub(crate) fn new(context: &'a Context, module: &'a Module, mark: char) -> Self {
         let scope = context.scope();
-        let globals = module.globals.iter().map(|g| scope.add_name(&format!("{mark}{}", g.name)));
+        let globals = module
+            .globals
+            .iter()
+            .map(|g| scope.add_name(&format!("{mark}{}", g.name)));
         Self {
             context,
             module,
@@ -85,7 +88,11 @@ impl<'a> Emitter<'a> {
 
     fn lambda(&mut self, lambda: &Lambda) -> (Vec<K>, K) {
         let params = &lambda.params;
-        let mut list: Vec<K> = params.required.iter().map(|&slot| self.local(slot)).collect();
+        let mut list: Vec<K> = params
+            .required
+            .iter()
+            .map(|&slot| self.local(slot))
+            .collect();
         let null = K::Name(self.name("#null"));
         if !params.optional.is_empty() {
             list.push(K::Keyword(standard::OPTIONAL));
@@ -166,7 +173,11 @@ impl<'a> Emitter<'a> {
                 list.extend(args.iter().map(|code| self.code(code)));
                 list.into()
             }
-            Code::Call { function, site, args } => {
+            Code::Call {
+                function,
+                site,
+                args,
+            } => {
                 let head = self.code(function);
                 let call = self.codes(head, args);
                 match **function {
@@ -175,7 +186,12 @@ impl<'a> Emitter<'a> {
                 }
             }
             Code::CallSelf(args) => self.codes(K::Name(standard::CALL_SELF), args),
-            Code::Apply { function, args, list, .. } => {
+            Code::Apply {
+                function,
+                args,
+                list,
+                ..
+            } => {
                 let mut form = vec![K::Name(standard::APPLY), self.code(function)];
                 form.extend(args.iter().map(|code| self.code(code)));
                 form.push(self.code(list));
@@ -183,7 +199,13 @@ impl<'a> Emitter<'a> {
             }
             Code::If(parts) => {
                 let (test, then, other) = &**parts;
-                vec![K::Name(standard::IF), self.code(test), self.code(then), self.code(other)].into()
+                vec![
+                    K::Name(standard::IF),
+                    self.code(test),
+                    self.code(then),
+                    self.code(other),
+                ]
+                .into()
             }
             Code::Cond(arms, other) => {
                 let mut form = vec![K::Name(standard::COND)];
@@ -220,10 +242,15 @@ impl<'a> Emitter<'a> {
 
     /// The literals of the module as values under their names.
     pub(crate) fn literals(&self, run: &Run) -> Result<Vec<(Name, K)>, Fault> {
-        let named = self.module.consts.iter().enumerate().map(|(number, literal)| {
-            let name = self.name(&format!("#{}{number}", self.mark));
-            Ok((name, self.literal(run, literal)?))
-        });
+        let named = self
+            .module
+            .consts
+            .iter()
+            .enumerate()
+            .map(|(number, literal)| {
+                let name = self.name(&format!("#{}{number}", self.mark));
+                Ok((name, self.literal(run, literal)?))
+            });
         named.collect()
     }
 
@@ -240,7 +267,10 @@ impl<'a> Emitter<'a> {
             Literal::Name(name) => K::Name(self.name(&format!("'{name}"))),
             Literal::Keyword(name) => K::Keyword(self.name(&format!("'{name}"))),
             Literal::List(items) => {
-                let items = items.iter().map(|item| self.literal(run, item)).collect::<Result<_, _>>()?;
+                let items = items
+                    .iter()
+                    .map(|item| self.literal(run, item))
+                    .collect::<Result<_, _>>()?;
                 run.list(items)?
             }
         })

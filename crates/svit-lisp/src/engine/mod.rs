@@ -5,7 +5,7 @@ pub(crate) mod call;
 pub(crate) mod data;
 mod emit;
 mod failure;
-mod prelude;
+pub(crate) mod prelude;
 pub(crate) mod run;
 pub(crate) mod value;
 
@@ -144,7 +144,10 @@ impl Loaded<'_> {
         let limits = &self.run.limits.value;
         if let Err(error) = limits.check(&output) {
             let message = format!("the output is too large: {error}");
-            return Err(self.run.halt(GuestErrorKind::Limit, "output_too_large", message).into());
+            return Err(self
+                .run
+                .halt(GuestErrorKind::Limit, "output_too_large", message)
+                .into());
         }
         Ok(output)
     }
@@ -157,9 +160,27 @@ impl Loaded<'_> {
             Failed::Fault(Fault::Hard) => None,
         };
         let stop = self.run.stop.borrow_mut().take();
-        let Stop { kind, code, message, host } = match (stop, failure) {
+        let Stop {
+            kind,
+            code,
+            message,
+            host,
+        } = match (stop, failure) {
             (Some(stop), _) => stop,
-            (None, Some(Soft { kind, code, message, host })) => Stop { kind, code, message, host },
+            (
+                None,
+                Some(Soft {
+                    kind,
+                    code,
+                    message,
+                    host,
+                }),
+            ) => Stop {
+                kind,
+                code,
+                message,
+                host,
+            },
             (None, None) => Stop {
                 kind: GuestErrorKind::Panic,
                 code: "engine".into(),
@@ -180,17 +201,20 @@ impl Loaded<'_> {
         let by_builtin = self.run.fault.borrow().is_some() || self.run.is_stopped();
         if by_builtin || matches!(failed, Failed::Fault(_)) {
             let site = self.run.site.get() as usize;
-            return self.module.sites.get(site).copied().filter(|at| at.line > 0);
+            return self
+                .module
+                .sites
+                .get(site)
+                .copied()
+                .filter(|at| at.line > 0);
         }
         let trace = trace?;
         trace.items().iter().rev().find_map(|item| match item {
-            TraceItem::CallCode(_, name) => {
-                self.interpreter.scope().with_name(*name, |name| {
-                    let name = name.strip_prefix('$')?;
-                    let global = self.module.globals.iter().find(|g| &*g.name == name)?;
-                    Some(global.at)
-                })
-            }
+            TraceItem::CallCode(_, name) => self.interpreter.scope().with_name(*name, |name| {
+                let name = name.strip_prefix('$')?;
+                let global = self.module.globals.iter().find(|g| &*g.name == name)?;
+                Some(global.at)
+            }),
             _ => None,
         })
     }
@@ -204,7 +228,11 @@ fn internals() -> &'static [u16] {
     static INTERNALS: OnceLock<Vec<u16>> = OnceLock::new();
     INTERNALS.get_or_init(|| {
         let names = ["%rest", "%close", "%site"];
-        names.iter().filter_map(|name| table::find(name)).map(|(index, _)| index).collect()
+        names
+            .iter()
+            .filter_map(|name| table::find(name))
+            .map(|(index, _)| index)
+            .collect()
     })
 }
 

@@ -84,7 +84,11 @@ pub(crate) fn source() -> &'static str {
 impl Prelude {
     /// The definitions that these rows need, in order.
     pub(crate) fn needed(&self, rows: &[u16]) -> BTreeSet<usize> {
-        let mut open: Vec<usize> = rows.iter().filter_map(|row| self.by_row.get(row)).copied().collect();
+        let mut open: Vec<usize> = rows
+            .iter()
+            .filter_map(|row| self.by_row.get(row))
+            .copied()
+            .collect();
         let mut needed = BTreeSet::new();
         while let Some(number) = open.pop() {
             if needed.insert(number) {
@@ -132,7 +136,12 @@ impl Uses {
                 self.code(function);
                 self.all(args);
             }
-            Code::Apply { function, args, list, .. } => {
+            Code::Apply {
+                function,
+                args,
+                list,
+                ..
+            } => {
                 self.code(function);
                 self.all(args);
                 self.code(list);

@@ -69,8 +69,9 @@ pub(crate) fn to_tree(value: &K) -> Result<Value, Fault> {
                 ));
             }
         },
-        K::Float(f) => Value::float(*f)
-            .map_err(|_| conversion("NaN and infinity cannot leave the script"))?,
+        K::Float(f) => {
+            Value::float(*f).map_err(|_| conversion("NaN and infinity cannot leave the script"))?
+        }
         K::Ratio(_) => {
             return Err(conversion(
                 "a ratio cannot leave the script; use (float r), (floor r) or (// a b)",
@@ -96,7 +97,12 @@ pub(crate) fn to_tree(value: &K) -> Result<Value, Fault> {
         K::Lambda(_) | K::Function(_) => {
             return Err(conversion("a function cannot leave the script"));
         }
-        _ => return Err(conversion(format!("a {} cannot leave the script", kind(value)))),
+        _ => {
+            return Err(conversion(format!(
+                "a {} cannot leave the script",
+                kind(value)
+            )));
+        }
     })
 }
 
@@ -165,7 +171,10 @@ impl Items<'_> {
     pub(crate) fn get(&self, run: &Run, index: usize, held: u64) -> Result<Option<K>, Fault> {
         match self {
             Items::Empty => Ok(None),
-            Items::Tree(list) => list.get(index).map(|v| run.give(v.clone(), held)).transpose(),
+            Items::Tree(list) => list
+                .get(index)
+                .map(|v| run.give(v.clone(), held))
+                .transpose(),
             Items::Seq(items) => Ok(items.get(index).cloned()),
         }
     }
@@ -229,7 +238,9 @@ fn equal_items(a: &Items<'_>, b: &Items<'_>) -> bool {
 /// Order of numbers, strings, booleans, and lists of them.
 pub(crate) fn compare(a: &K, b: &K) -> Result<Ordering, Fault> {
     if is_number(a) && is_number(b) {
-        return a.compare(b).map_err(|_| soft("not_comparable", "NaN has no order"));
+        return a
+            .compare(b)
+            .map_err(|_| soft("not_comparable", "NaN has no order"));
     }
     if let (Some(a), Some(b)) = (as_str(a), as_str(b)) {
         return Ok(a.cmp(b));

@@ -174,11 +174,19 @@ impl Checker<'_> {
         let NodeKind::List(items) = &form.kind else {
             return Ok(Def::Effect(self.code(form)?));
         };
-        if items.first().and_then(Node::name).is_none_or(|n| &**n != "define") {
+        if items
+            .first()
+            .and_then(Node::name)
+            .is_none_or(|n| &**n != "define")
+        {
             return Ok(Def::Effect(self.code(form)?));
         }
         let [_, target, body @ ..] = items.as_slice() else {
-            return fail(form.at, "bad_define", "write (define (name a b) body) or (define name value)");
+            return fail(
+                form.at,
+                "bad_define",
+                "write (define (name a b) body) or (define name value)",
+            );
         };
         match &target.kind {
             NodeKind::List(signature) => {
@@ -195,7 +203,11 @@ impl Checker<'_> {
             _ => {
                 let name = self.bindable(target)?.clone();
                 let [value] = without_doc(body) else {
-                    return fail(form.at, "bad_define", "write (define name value), with one value");
+                    return fail(
+                        form.at,
+                        "bad_define",
+                        "write (define name value), with one value",
+                    );
                 };
                 Ok(Def::Value {
                     global: self.by_name[&name],
@@ -244,7 +256,9 @@ impl Checker<'_> {
             if let Some(slot) = find(&outer[depth]) {
                 // Every function between the binding and the use captures it.
                 own.captures = true;
-                outer[depth + 1..].iter_mut().for_each(|f| f.captures = true);
+                outer[depth + 1..]
+                    .iter_mut()
+                    .for_each(|f| f.captures = true);
                 return Some(slot);
             }
         }
@@ -297,7 +311,9 @@ impl Checker<'_> {
             return fail(
                 at,
                 "too_many_literals",
-                format!("at most {MAX_LITERALS} quoted lists and long strings; keep data in /memory"),
+                format!(
+                    "at most {MAX_LITERALS} quoted lists and long strings; keep data in /memory"
+                ),
             );
         }
         self.consts.push(literal);
@@ -322,7 +338,11 @@ impl Checker<'_> {
         if let Some((index, row)) = self.lookup(name) {
             return Ok(self.builtin(index, row));
         }
-        fail(at, "unknown_name", refuse::unknown(name, self.by_name.keys()))
+        fail(
+            at,
+            "unknown_name",
+            refuse::unknown(name, self.by_name.keys()),
+        )
     }
 
     fn lookup(&self, name: &str) -> Option<(u16, &'static Row)> {
@@ -339,7 +359,9 @@ impl Checker<'_> {
             return fail(
                 at,
                 "too_many_arguments",
-                format!("at most {MAX_ARGUMENTS} arguments in one call; quote a long list as '(1 2 3), or build it"),
+                format!(
+                    "at most {MAX_ARGUMENTS} arguments in one call; quote a long list as '(1 2 3), or build it"
+                ),
             );
         }
         self.codes(nodes)
@@ -371,9 +393,18 @@ impl Checker<'_> {
                 let function = self.code(head)?;
                 if matches!(
                     function,
-                    Code::Empty | Code::Bool(_) | Code::Int(_) | Code::Float(_) | Code::Text(_) | Code::Keyword(_)
+                    Code::Empty
+                        | Code::Bool(_)
+                        | Code::Int(_)
+                        | Code::Float(_)
+                        | Code::Text(_)
+                        | Code::Keyword(_)
                 ) {
-                    return fail(head.at, "not_a_function", "this form is a plain value and cannot be called");
+                    return fail(
+                        head.at,
+                        "not_a_function",
+                        "this form is a plain value and cannot be called",
+                    );
                 }
                 let args = self.arguments(at, args)?;
                 Ok(self.call(at, function, args))
@@ -381,7 +412,10 @@ impl Checker<'_> {
             _ => fail(
                 head.at,
                 "not_a_function",
-                format!("{} cannot be called; a list of values is (list a b) or '(1 2)", head.what()),
+                format!(
+                    "{} cannot be called; a list of values is (list a b) or '(1 2)",
+                    head.what()
+                ),
             ),
         }
     }
@@ -402,7 +436,12 @@ impl Checker<'_> {
             return fail(
                 at,
                 "wrong_arity",
-                format!("`{}` takes {}, found {}", global.name, arity.text(), args.len()),
+                format!(
+                    "`{}` takes {}, found {}",
+                    global.name,
+                    arity.text(),
+                    args.len()
+                ),
             );
         }
         let args = self.arguments(at, args)?;
@@ -445,11 +484,21 @@ impl Checker<'_> {
     fn special(&mut self, at: Position, name: &str, args: &[Node]) -> Result<Option<Code>> {
         Ok(Some(match name {
             "if" => match args {
-                [test, then] => Code::If(Box::new((self.code(test)?, self.code(then)?, Code::Null))),
-                [test, then, other] => {
-                    Code::If(Box::new((self.code(test)?, self.code(then)?, self.code(other)?)))
+                [test, then] => {
+                    Code::If(Box::new((self.code(test)?, self.code(then)?, Code::Null)))
                 }
-                _ => return fail(at, "bad_if", "write (if test then else); several forms go into (do a b)"),
+                [test, then, other] => Code::If(Box::new((
+                    self.code(test)?,
+                    self.code(then)?,
+                    self.code(other)?,
+                ))),
+                _ => {
+                    return fail(
+                        at,
+                        "bad_if",
+                        "write (if test then else); several forms go into (do a b)",
+                    );
+                }
             },
             "do" => self.body(at, args)?,
             "let" => self.let_form(at, args)?,
@@ -489,7 +538,6 @@ impl Checker<'_> {
                     let spread = self.internal("%spread", at, vec![list]);
                     Code::Apply {
                         function: Box::new(function),
-                        site: self.site(at),
                         args,
                         list: Box::new(spread),
                     }
@@ -498,7 +546,11 @@ impl Checker<'_> {
             },
             "call-self" => {
                 if self.frames.is_empty() {
-                    return fail(at, "bad_call_self", "call-self only stands inside a function");
+                    return fail(
+                        at,
+                        "bad_call_self",
+                        "call-self only stands inside a function",
+                    );
                 }
                 Code::CallSelf(self.arguments(at, args)?)
             }
@@ -533,10 +585,18 @@ impl Checker<'_> {
 
     fn body(&mut self, at: Position, nodes: &[Node]) -> Result<Code> {
         if nodes.len() > MAX_FORMS {
-            return fail(at, "too_many_forms", format!("at most {MAX_FORMS} forms in one body"));
+            return fail(
+                at,
+                "too_many_forms",
+                format!("at most {MAX_FORMS} forms in one body"),
+            );
         }
         match nodes {
-            [] => fail(at, "empty_body", "a body needs at least one form; write null for nothing"),
+            [] => fail(
+                at,
+                "empty_body",
+                "a body needs at least one form; write null for nothing",
+            ),
             [only] => self.code(only),
             several => Ok(Code::Do(self.codes(several)?)),
         }
@@ -551,12 +611,19 @@ impl Checker<'_> {
             return fail(bindings.at, "bad_let", FORM);
         };
         if bindings.len() > MAX_ARGUMENTS {
-            return fail(at, "bad_let", format!("at most {MAX_ARGUMENTS} bindings in one let"));
+            return fail(
+                at,
+                "bad_let",
+                format!("at most {MAX_ARGUMENTS} bindings in one let"),
+            );
         }
         // A `let` at top level has no function around it; it gets a frame of its own for its names.
         let own_frame = self.frames.is_empty();
         if own_frame {
-            self.frames.push(Frame { scope: Vec::new(), captures: false });
+            self.frames.push(Frame {
+                scope: Vec::new(),
+                captures: false,
+            });
         }
         let depth = self.frames.last().map_or(0, |f| f.scope.len());
         let mut bound = Vec::with_capacity(bindings.len());
@@ -624,7 +691,10 @@ impl Checker<'_> {
         let subject = self.code(subject)?;
         let own_frame = self.frames.is_empty();
         if own_frame {
-            self.frames.push(Frame { scope: Vec::new(), captures: false });
+            self.frames.push(Frame {
+                scope: Vec::new(),
+                captures: false,
+            });
         }
         // A name that no script can write.
         let slot = self.bind(Arc::from(""), at)?;
@@ -669,16 +739,27 @@ impl Checker<'_> {
     }
 
     fn lambda(&mut self, at: Position, params: &[Node], body: &[Node]) -> Result<Lambda> {
-        self.frames.push(Frame { scope: Vec::new(), captures: false });
+        self.frames.push(Frame {
+            scope: Vec::new(),
+            captures: false,
+        });
         let params = self.params(at, params)?;
         let body = self.body(at, without_doc(body))?;
         let captures = self.frames.pop().is_some_and(|f| f.captures);
-        Ok(Lambda { params, body: Box::new(body), captures })
+        Ok(Lambda {
+            params,
+            body: Box::new(body),
+            captures,
+        })
     }
 
     fn params(&mut self, at: Position, nodes: &[Node]) -> Result<Params> {
         if nodes.len() > MAX_ARGUMENTS {
-            return fail(at, "too_many_arguments", format!("at most {MAX_ARGUMENTS} parameters"));
+            return fail(
+                at,
+                "too_many_arguments",
+                format!("at most {MAX_ARGUMENTS} parameters"),
+            );
         }
         let mut params = Params::default();
         let mut mode = None;
@@ -715,7 +796,11 @@ impl Checker<'_> {
             }
             let name = self.bindable(node)?.clone();
             if !seen.insert(name.clone()) {
-                return fail(node.at, "bad_parameters", format!("two parameters are called `{name}`"));
+                return fail(
+                    node.at,
+                    "bad_parameters",
+                    format!("two parameters are called `{name}`"),
+                );
             }
             let slot = self.bind(name.clone(), node.at)?;
             match mode {
@@ -736,7 +821,11 @@ impl Checker<'_> {
             _ => false,
         };
         if dangling {
-            return fail(at, "bad_parameters", "a name must follow :optional, :key or :rest");
+            return fail(
+                at,
+                "bad_parameters",
+                "a name must follow :optional, :key or :rest",
+            );
         }
         Ok(params)
     }
@@ -833,7 +922,10 @@ fn without_doc(body: &[Node]) -> &[Node] {
 
 /// How many arguments a list of parameters asks for; checked properly when the body is.
 fn arity_of(params: &[Node]) -> Arity {
-    let mut arity = Arity { min: 0, max: Some(0) };
+    let mut arity = Arity {
+        min: 0,
+        max: Some(0),
+    };
     let mut optional = false;
     for param in params {
         match &param.kind {

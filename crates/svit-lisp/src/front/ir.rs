@@ -120,7 +120,6 @@ pub(crate) enum Code {
     CallSelf(Vec<Code>),
     Apply {
         function: Box<Code>,
-        site: u32,
         args: Vec<Code>,
         list: Box<Code>,
     },

@@ -39,7 +39,10 @@ struct Reader<'a> {
 fn is_name_char(c: char) -> bool {
     !c.is_whitespace()
         && !c.is_control()
-        && !matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | '\'' | '`' | ',' | ';')
+        && !matches!(
+            c,
+            '(' | ')' | '[' | ']' | '{' | '}' | '"' | '\'' | '`' | ',' | ';'
+        )
 }
 
 fn fail<T>(at: Position, code: &'static str, problem: impl Into<String>) -> Result<T, LispError> {
@@ -153,13 +156,25 @@ impl<'a> Reader<'a> {
                 );
             }
             Some('#') if self.rest.starts_with("#p") || self.rest.starts_with("#\\") => {
-                return fail(at, "unknown_literal", "write a string instead of this literal");
+                return fail(
+                    at,
+                    "unknown_literal",
+                    "write a string instead of this literal",
+                );
             }
             Some('[' | ']') => {
-                return fail(at, "brackets", "write ( ) instead of [ ]; for a list of values, (list a b) or '(1 2)");
+                return fail(
+                    at,
+                    "brackets",
+                    "write ( ) instead of [ ]; for a list of values, (list a b) or '(1 2)",
+                );
             }
             Some('{' | '}') => {
-                return fail(at, "braces", "write (value-map \"key\" value) instead of { }");
+                return fail(
+                    at,
+                    "braces",
+                    "write (value-map \"key\" value) instead of { }",
+                );
             }
             _ => self.atom()?,
         };
@@ -298,7 +313,11 @@ impl<'a> Reader<'a> {
         let close = format!("\"{}", "#".repeat(marks));
         let body = &self.rest[marks + 2..];
         let Some((text, _)) = body.split_once(&close) else {
-            return fail(at, "unclosed_string", format!("this string has no closing `{close}`"));
+            return fail(
+                at,
+                "unclosed_string",
+                format!("this string has no closing `{close}`"),
+            );
         };
         for _ in 0..marks + 2 + text.chars().count() + close.len() {
             self.bump();

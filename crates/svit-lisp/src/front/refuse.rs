@@ -10,32 +10,72 @@ use crate::table;
 
 /// Forms of the language; they cannot be bound.
 const FORMS: &[&str] = &[
-    "define", "lambda", "let", "do", "if", "cond", "case", "and", "or", "apply", "quote",
-    "quasiquote", "call-self", "else", "null",
+    "define",
+    "lambda",
+    "let",
+    "do",
+    "if",
+    "cond",
+    "case",
+    "and",
+    "or",
+    "apply",
+    "quote",
+    "quasiquote",
+    "call-self",
+    "else",
+    "null",
 ];
 
 /// Names known from the engine or from other Lisps, and the advice for each.
 const ADVICE: &[(&str, &str)] = &[
-    ("macro", "macros are not supported; write a function with (define (name a b) body)"),
-    ("struct", "structs are not supported; use a map: (value-map \"x\" 1 \"y\" 2) and (map-get p \"x\")"),
+    (
+        "macro",
+        "macros are not supported; write a function with (define (name a b) body)",
+    ),
+    (
+        "struct",
+        "structs are not supported; use a map: (value-map \"x\" 1 \"y\" 2) and (map-get p \"x\")",
+    ),
     ("const", "const is not supported; write (define name value)"),
-    ("use", "there are no modules; call another script with (exec \"/lib/name\" input)"),
-    ("export", "there are no modules; call another script with (exec \"/lib/name\" input)"),
-    ("set-module-doc", "write the documentation as a comment, or beside the source in /lib"),
-    ("set!", "nothing is assigned; bind a new name with let, or pass the new value to a function"),
+    (
+        "use",
+        "there are no modules; call another script with (exec \"/lib/name\" input)",
+    ),
+    (
+        "export",
+        "there are no modules; call another script with (exec \"/lib/name\" input)",
+    ),
+    (
+        "set-module-doc",
+        "write the documentation as a comment, or beside the source in /lib",
+    ),
+    (
+        "set!",
+        "nothing is assigned; bind a new name with let, or pass the new value to a function",
+    ),
     ("defun", "write (define (name a b) body)"),
     ("defn", "write (define (name a b) body)"),
     ("def", "write (define name value)"),
     ("fn", "write (lambda (a b) body)"),
     ("begin", "write (do a b c)"),
     ("progn", "write (do a b c)"),
-    ("let*", "write (let ((a 1) (b (+ a 1))) body): each binding sees those before it"),
+    (
+        "let*",
+        "write (let ((a 1) (b (+ a 1))) body): each binding sees those before it",
+    ),
     ("letrec", "define the function at top level"),
     ("when", "write (if test (do a b))"),
     ("unless", "write (if (not test) (do a b))"),
-    ("while", "write a function that calls itself, or use map, filter, fold or range"),
+    (
+        "while",
+        "write a function that calls itself, or use map, filter, fold or range",
+    ),
     ("for", "use map, filter, fold or range"),
-    ("loop", "write a function that calls itself, or use map, filter, fold or range"),
+    (
+        "loop",
+        "write a function that calls itself, or use map, filter, fold or range",
+    ),
     ("format", "write (string-format \"{} and {}\" a b)"),
     ("print", "write (log-info! \"message\" fields)"),
     ("println", "write (log-info! \"message\" fields)"),
@@ -43,7 +83,10 @@ const ADVICE: &[(&str, &str)] = &[
     ("eprintln", "write (log-warn! \"message\" fields)"),
     ("path", "a path is a string, such as \"/memory/count\""),
     ("random", "there is no randomness; take it from the input"),
-    ("now", "there is no clock; take the time from the input or from a port"),
+    (
+        "now",
+        "there is no clock; take the time from the input or from a port",
+    ),
     ("eq", "write (= a b)"),
     ("ne", "write (/= a b)"),
     ("eq?", "write (= a b)"),
@@ -56,7 +99,10 @@ const ADVICE: &[(&str, &str)] = &[
     ("expt", "write (^ base exponent)"),
     ("car", "write (first list)"),
     ("cdr", "write (tail list)"),
-    ("cons", "write (concat (list value) list), or (list-push list value) at the end"),
+    (
+        "cons",
+        "write (concat (list value) list), or (list-push list value) at the end",
+    ),
     ("nil", "write null, or () for the empty list"),
     ("None", "write null"),
     ("t", "write true"),
@@ -64,7 +110,10 @@ const ADVICE: &[(&str, &str)] = &[
     ("#f", "write false"),
     ("True", "write true"),
     ("False", "write false"),
-    ("str", "write (concat a b) for strings, or (to-string value)"),
+    (
+        "str",
+        "write (concat a b) for strings, or (to-string value)",
+    ),
     ("string-append", "write (concat a b)"),
     ("string-length", "write (length text)"),
     ("string-upcase", "write (upper text)"),
@@ -75,25 +124,39 @@ const ADVICE: &[(&str, &str)] = &[
     ("reduce", "write (fold function start list)"),
     ("foldl", "write (fold function start list)"),
     ("for-each", "write (map function list)"),
-    ("get", "write (map-get map key) or (value-get value \"/path\")"),
+    (
+        "get",
+        "write (map-get map key) or (value-get value \"/path\")",
+    ),
     ("assoc", "write (map-set map key value)"),
     ("hash-map", "write (value-map \"key\" value)"),
     ("dict", "write (value-map \"key\" value)"),
     ("vector", "write (list a b) or (value-array a b)"),
     ("elem", "write (elt list index)"),
     ("nth", "write (elt list index)"),
-    ("chars", "strings of one character are made by (split text \"\")"),
-    ("code", "the text of a script is at (read \"/lib/name/source\")"),
+    (
+        "chars",
+        "strings of one character are made by (split text \"\")",
+    ),
+    (
+        "code",
+        "the text of a script is at (read \"/lib/name/source\")",
+    ),
 ];
 
 fn advice(name: &str) -> Option<&'static str> {
-    ADVICE.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+    ADVICE
+        .iter()
+        .find(|(n, _)| *n == name)
+        .map(|(_, text)| *text)
 }
 
 /// Why `name` cannot be bound, if it cannot.
 pub(super) fn binding(name: &str) -> Option<String> {
     if name.starts_with('%') {
-        return Some(format!("`{name}`: names that start with % are reserved; choose another name"));
+        return Some(format!(
+            "`{name}`: names that start with % are reserved; choose another name"
+        ));
     }
     if FORMS.contains(&name) || table::find(name).is_some() || name == "*svit-version*" {
         return Some(format!(
@@ -122,7 +185,10 @@ pub(super) fn unknown<'a>(name: &str, globals: impl Iterator<Item = &'a Arc<str>
     if FORMS.contains(&name) {
         return format!("`{name}` is a form, not a value; it stands first in a list");
     }
-    let known = table::rows().iter().filter(|row| !row.is_internal()).map(|row| row.name);
+    let known = table::rows()
+        .iter()
+        .filter(|row| !row.is_internal())
+        .map(|row| row.name);
     let closest = globals
         .map(|g| &**g)
         .chain(known)
@@ -143,7 +209,9 @@ fn distance(a: &str, b: &str) -> usize {
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
-            let here = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            let here = (diagonal + usize::from(x != *y))
+                .min(row[j] + 1)
+                .min(row[j + 1] + 1);
             diagonal = std::mem::replace(&mut row[j + 1], here);
         }
     }

@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use svit_lisp::{LANGUAGE, Lisp, Script};
-use svit_tree::guest::{
-    Guest, GuestError, GuestLimits, Host, HostError, LogLevel, Meter, Program,
-};
+use svit_tree::guest::{Guest, GuestError, GuestLimits, Host, HostError, LogLevel, Meter, Program};
 use svit_tree::{Mutation, Op, Path, apply, lookup};
 use svit_value::{Text, Value, ValueLimits, value};
 
@@ -45,7 +43,12 @@ impl World {
         Self::with_ticks(lisp, tree, limits, 1_000_000)
     }
 
-    pub(crate) fn with_ticks(lisp: &Lisp, tree: Value, limits: GuestLimits, ticks: u64) -> Arc<World> {
+    pub(crate) fn with_ticks(
+        lisp: &Lisp,
+        tree: Value,
+        limits: GuestLimits,
+        ticks: u64,
+    ) -> Arc<World> {
         Arc::new_cyclic(|me| World {
             me: me.clone(),
             lisp: lisp.clone(),
@@ -119,8 +122,11 @@ impl Host for World {
     }
 
     fn exec(&self, path: &Path, input: Value) -> Result<Value, HostError> {
-        let found = self.read(path)?.ok_or_else(|| HostError::soft("no_script", "no such script"))?;
-        let script = Script::from_value(&found).map_err(|e| HostError::soft("no_script", e.to_string()))?;
+        let found = self
+            .read(path)?
+            .ok_or_else(|| HostError::soft("no_script", "no such script"))?;
+        let script =
+            Script::from_value(&found).map_err(|e| HostError::soft("no_script", e.to_string()))?;
         let program = script.to_program(path.to_string());
         let host: Arc<dyn Host> = self.me.upgrade().unwrap();
         let depth = {
@@ -130,12 +136,13 @@ impl Host for World {
         };
         let result = match depth > 16 {
             true => Err(HostError::hard("max_exec_depth", "too deep")),
-            false => self.lisp.run(&program, input, host, &self.limits).map_err(|e| {
-                match e.is_hard() {
+            false => self
+                .lisp
+                .run(&program, input, host, &self.limits)
+                .map_err(|e| match e.is_hard() {
                     true => HostError::hard(e.code.clone(), e.message.clone()),
                     false => HostError::soft(e.code.clone(), e.message.clone()),
-                }
-            }),
+                }),
         };
         *self.depth.lock().unwrap() -= 1;
         result
@@ -159,7 +166,10 @@ impl Host for World {
                 std::thread::sleep(Duration::from_millis(300));
                 Ok(input)
             }
-            _ => Err(HostError::soft("no_port", format!("no port is called {name}"))),
+            _ => Err(HostError::soft(
+                "no_port",
+                format!("no port is called {name}"),
+            )),
         }
     }
 }

@@ -19,9 +19,12 @@ fn the_counter_of_the_spec_runs_as_written() {
     let world = World::new(&lisp, value!({"memory": {"count": 6}}), limits());
     let output = world.run(COUNTER, value!({"by": 3})).unwrap();
     assert_eq!(output, value!({"count": 9}));
-    assert_eq!(*world.tree.lock().unwrap(), value!({"memory": {"count": 9}}));
+    assert_eq!(
+        *world.tree.lock().unwrap(),
+        value!({"memory": {"count": 9}})
+    );
     assert_eq!(*world.logs.lock().unwrap(), [r#"info counted {"count":9}"#]);
-    assert_eq!(world.ticks(), 42);
+    assert_eq!(world.ticks(), 43);
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn a_failure_names_the_program_and_the_place() {
     assert_eq!(error.kind, GuestErrorKind::Runtime);
     assert_eq!(
         error.message.as_str(),
-        "/lib/test.svit-script:2:41: value-get: nothing at /by; give a default as the third argument"
+        "/lib/test.svit-script:2:42: value-get: nothing at /by; give a default as the third argument"
     );
 }
 
@@ -51,35 +54,79 @@ fn rows() {
         ("(fold + 0 '(1 2 3))", "6"),
         ("(sort '(3 1 2))", "[1,2,3]"),
         ("(sort '(3 1 2) >)", "[3,2,1]"),
-        ("(sort-by (lambda (m) (map-get m \"n\")) (list (value-map \"n\" 2) (value-map \"n\" 1)))", "[{\"n\":1},{\"n\":2}]"),
-        ("(group-by (lambda (s) (slice s 0 1)) '(\"ab\" \"ac\" \"b\"))", "{\"a\":[\"ab\",\"ac\"],\"b\":[\"b\"]}"),
+        (
+            "(sort-by (lambda (m) (map-get m \"n\")) (list (value-map \"n\" 2) (value-map \"n\" 1)))",
+            "[{\"n\":1},{\"n\":2}]",
+        ),
+        (
+            "(group-by (lambda (s) (slice s 0 1)) '(\"ab\" \"ac\" \"b\"))",
+            "{\"a\":[\"ab\",\"ac\"],\"b\":[\"b\"]}",
+        ),
         ("(string-format \"{} is {}\" \"x\" 1.5)", "\"x is 1.5\""),
-        ("(safe-call (lambda (x) (/ 1 x)) 0)", "{\"error\":\"/: division by zero\",\"ok\":false}"),
+        (
+            "(safe-call (lambda (x) (/ 1 x)) 0)",
+            "{\"error\":\"/: division by zero\",\"ok\":false}",
+        ),
         ("(safe-call + 1 2)", "{\"ok\":true,\"value\":3}"),
         ("(apply + 1 '(2 3))", "6"),
         ("(case 2 ((1) \"a\") ((2 3) \"b\") (else \"c\"))", "\"b\""),
         ("(case \"x\" ((1) \"a\") (else \"c\"))", "\"c\""),
         ("(cond ((< 2 1) 1) ((< 1 2) 2))", "2"),
         ("(let ((a 1) (b (+ a 1))) (list a b))", "[1,2]"),
-        ("((lambda (n) (if (= n 0) \"done\" (call-self (- n 1)))) 1000)", "\"done\""),
-        ("(define (f a :optional b) (list a b)) (define (main i) (list (f 1) (f 1 2)))", "[[1,null],[1,2]]"),
-        ("(define (f a :rest r) (list a r)) (define (main i) (list (f 1) (f 1 2 3)))", "[[1,[]],[1,[2,3]]]"),
-        ("(define (f :key size) (list size)) (define (main i) (list (f) (f :size 3)))", "[[null],[3]]"),
-        ("(define (loop n a) (if (= n 0) a (let ((m (- n 1))) (loop m (+ a n))))) (define (main i) (loop 10000 0))", "50005000"),
-        ("(dispatch (dispatch-table \"add\" + \"neg\" (lambda (x) (- x))) \"neg\" 3)", "-3"),
-        ("(dispatch-safe (dispatch-table) \"x\")", "{\"error\":\"the table has no \\\"x\\\"\",\"ok\":false}"),
-        ("(json-parse \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\":[1,2.5,null]}"),
-        ("(json-stringify (value-map \"b\" 1 \"a\" '(true)))", "\"{\\\"a\\\":[true],\\\"b\\\":1}\""),
+        (
+            "((lambda (n) (if (= n 0) \"done\" (call-self (- n 1)))) 1000)",
+            "\"done\"",
+        ),
+        (
+            "(define (f a :optional b) (list a b)) (define (main i) (list (f 1) (f 1 2)))",
+            "[[1,null],[1,2]]",
+        ),
+        (
+            "(define (f a :rest r) (list a r)) (define (main i) (list (f 1) (f 1 2 3)))",
+            "[[1,[]],[1,[2,3]]]",
+        ),
+        (
+            "(define (f :key size) (list size)) (define (main i) (list (f) (f :size 3)))",
+            "[[null],[3]]",
+        ),
+        (
+            "(define (loop n a) (if (= n 0) a (let ((m (- n 1))) (loop m (+ a n))))) (define (main i) (loop 10000 0))",
+            "50005000",
+        ),
+        (
+            "(dispatch (dispatch-table \"add\" + \"neg\" (lambda (x) (- x))) \"neg\" 3)",
+            "-3",
+        ),
+        (
+            "(dispatch-safe (dispatch-table) \"x\")",
+            "{\"error\":\"the table has no \\\"x\\\"\",\"ok\":false}",
+        ),
+        (
+            "(json-parse \"{\\\"a\\\": [1, 2.5, null]}\")",
+            "{\"a\":[1,2.5,null]}",
+        ),
+        (
+            "(json-stringify (value-map \"b\" 1 \"a\" '(true)))",
+            "\"{\\\"a\\\":[true],\\\"b\\\":1}\"",
+        ),
         ("(float (/ 1 4))", "0.25"),
         ("(list (// -7 2) (rem -7 2))", "[-4,-1]"),
-        ("(map-entries (map-set (value-map \"a\" 1) \"b\" 2))", "[[\"a\",1],[\"b\",2]]"),
-        ("(input-is input) (define (input-is x) (null? x)) (define (main input) (input-is input))", "true"),
+        (
+            "(map-entries (map-set (value-map \"a\" 1) \"b\" 2))",
+            "[[\"a\",1],[\"b\",2]]",
+        ),
+        (
+            "(input-is input) (define (input-is x) (null? x)) (define (main input) (input-is input))",
+            "true",
+        ),
     ];
     let mut wrong = Vec::new();
     for (source, expected) in rows {
         let found = show(source, Value::Null);
         if found != *expected {
-            wrong.push(format!("{source}\n  expected {expected}\n  found    {found}"));
+            wrong.push(format!(
+                "{source}\n  expected {expected}\n  found    {found}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
