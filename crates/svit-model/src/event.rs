@@ -19,7 +19,7 @@ use crate::tool::ToolCall;
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
 /// A piece of an answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelEvent {
     /// More text.
@@ -86,7 +86,7 @@ impl AddAssign for Usage {
 }
 
 /// A whole answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelResponse {
     /// What the model said, with its tool calls and opaque parts in order. An answer without tool calls
     /// has at most one text part.

@@ -49,6 +49,12 @@
 //! No conversation is kept here, no tool is run, and nothing is stored: see `svit-loop`. Images and sound are
 //! not sent. A provider's answers are not checked for sense, only for form.
 //!
+//! # Limitations
+//! - A server's redirects are not followed, and only `OpenAI::from_env` looks at proxy variables.
+//! - A stream needs its end marker (`[DONE]` after a finish reason, or `response.completed`). A server that never
+//!   sends one can be asked without streaming only.
+//! - [`Retry`] and `OpenAI` need a tokio runtime with time (and I/O); without one they fail, they do not panic.
+//!
 //! # Features
 //! `providers` (default): real providers over HTTP, which brings in an HTTP client and TLS.
 

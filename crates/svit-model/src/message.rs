@@ -26,7 +26,7 @@ use crate::tool::{ToolCall, ToolResult};
 /// assert_eq!(Message::from_value(&message.to_value()?)?, message);
 /// # Ok::<(), svit_model::ModelError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Who speaks.
     pub role: Role,
@@ -48,7 +48,7 @@ pub enum Role {
 }
 
 /// A part of a message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContentPart {
     /// Text.

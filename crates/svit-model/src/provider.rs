@@ -36,8 +36,18 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
     }
 }
 
+impl<P: Provider + ?Sized> Provider for Box<P> {
+    fn respond(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        (**self).respond(request)
+    }
+
+    fn limits(&self, model: &str) -> ModelLimits {
+        (**self).limits(model)
+    }
+}
+
 /// What a model is asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelRequest {
     /// The model's id, sent as it is.
     pub model: String,

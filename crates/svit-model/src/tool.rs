@@ -8,7 +8,7 @@ use svit_value::{Kind, Map, Value};
 use crate::error::ModelError;
 
 /// A tool as a model sees it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
     /// The name: 1 to 64 of `A-Z a-z 0-9 _ -`.
     pub name: String,
@@ -88,7 +88,7 @@ fn schema_is_maps(schema: &Value) -> Result<(), String> {
 ///
 /// Models fail at JSON now and then. Then `arguments` is the text that the model wrote, not a map, and
 /// [`input`](Self::input) is an error whose text lets the model mend its call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     /// The provider's id of the call. Providers reuse them: it names a call within its message only.
     pub id: String,
@@ -156,7 +156,7 @@ impl ToolCall {
 }
 
 /// What a tool gave back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
     /// The [`id`](ToolCall::id) of the call.
     pub call_id: String,

@@ -23,7 +23,8 @@ pub(super) struct ResponsesReader {
     /// The message item that text was last given out of.
     speaking: Option<u64>,
     items: u64,
-    called: bool,
+    /// The ids of the calls so far.
+    calls: Vec<String>,
     refusal: String,
 }
 
@@ -126,10 +127,10 @@ impl ResponsesReader {
         out.extend(
             tokens(&response["usage"], "input_tokens", "output_tokens").map(ModelEvent::Usage),
         );
-        let natural = if self.called {
-            FinishReason::ToolCalls
-        } else {
+        let natural = if self.calls.is_empty() {
             FinishReason::Stop
+        } else {
+            FinishReason::ToolCalls
         };
         out.push_back(ModelEvent::Finish(finish.unwrap_or(natural)));
         Ok(())
@@ -151,15 +152,15 @@ impl ResponsesReader {
             }
             "function_call" => {
                 let text = |field: &str| item[field].as_str().unwrap_or_default();
-                let id = Some(text("call_id"))
+                let mut id = Some(text("call_id"))
                     .filter(|id| !id.is_empty())
-                    .unwrap_or(text("id"));
-                let id = if id.is_empty() {
-                    format!("call_{index}")
-                } else {
-                    id.to_owned()
-                };
-                self.called = true;
+                    .unwrap_or(text("id"))
+                    .to_owned();
+                // A result finds its call by this.
+                if id.is_empty() || self.calls.contains(&id) {
+                    id = format!("call_{}", self.calls.len());
+                }
+                self.calls.push(id.clone());
                 let call = ToolCall::from_json(id, text("name"), text("arguments"));
                 out.push_back(ModelEvent::ToolCall(call));
             }

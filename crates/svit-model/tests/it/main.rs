@@ -3,9 +3,14 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     reason = "tests"
 )]
 
+#[cfg(feature = "providers")]
+mod ask;
+#[cfg(feature = "providers")]
+mod faults;
 #[cfg(feature = "providers")]
 mod foreign;
 #[cfg(feature = "providers")]

@@ -1,5 +1,8 @@
 //! Is this body right for `POST /v1/chat/completions`?
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
 
 use super::check::{

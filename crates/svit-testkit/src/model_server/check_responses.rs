@@ -1,5 +1,8 @@
 //! Is this body right for `POST /v1/responses`?
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Map, Value};
 
 use super::check::{
@@ -73,7 +76,6 @@ pub(super) fn check(body: &Value) -> Checked {
 /// Items, and that each call is answered once, before the conversation goes on.
 fn input(items: &[Value]) -> Checked {
     let mut open: Vec<&str> = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let place = format!("input[{index}]");
         let kind = match (&item["type"], &item["role"]) {
@@ -97,10 +99,9 @@ fn input(items: &[Value]) -> Checked {
                 let id = full_text(fields, &place, "call_id")?;
                 function_name(text(fields, &place, "name")?, &place)?;
                 arguments(text(fields, &place, "arguments")?, &place)?;
-                if seen.contains(&id) {
+                if open.contains(&id) {
                     return refuse(&place, format!("Duplicate call_id '{id}'."));
                 }
-                seen.push(id);
                 open.push(id);
             }
             "function_call_output" => {

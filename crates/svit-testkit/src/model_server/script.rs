@@ -1,5 +1,8 @@
 //! Who decides what the model says: a list, a closure, or a file.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

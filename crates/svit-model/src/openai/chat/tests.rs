@@ -87,6 +87,16 @@ fn calls_are_put_together_from_their_pieces() {
         &[same("a"), same("b")],
         &[("a", "t", "{}"), ("b", "t", "{}")],
     );
+    // The same index for all, in pieces: those without an id go on with the last.
+    check(
+        &[
+            begin(0, "a"),
+            piece(0, "{}"),
+            begin(0, "b"),
+            piece(0, "{\"y\":1}"),
+        ],
+        &[("a", "t", "{}"), ("b", "t", "{\"y\":1}")],
+    );
     // The id in every piece.
     let repeated =
         |text: &str| json!([{"index": 0, "id": "a", "function": {"name": "t", "arguments": text}}]);

@@ -68,6 +68,22 @@ fn nothing_is_said_twice() {
 }
 
 #[test]
+fn every_call_has_an_id_of_its_own() {
+    let item =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "t", "arguments": "{}"});
+    let output = json!([item("a"), item("a"), item("")]);
+    let end = json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
+    let events = read(&[end]).unwrap();
+    let ids: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            ModelEvent::ToolCall(call) => Some(call.id.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["a", "call_1", "call_2"]);
+}
+
+#[test]
 fn failures_keep_their_code() {
     let failed = |code: &str| json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": code, "message": "m"}}});
     for (event, code) in [
