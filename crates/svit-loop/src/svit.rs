@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_model::{Message, Reasoner, Usage};
 use svit_tree::{IntoAddress, IntoPath, Stat};
-use svit_txn::{DurableProcess, EventQuery, Process, ThreadEvent};
+use svit_txn::{DurableProcess, EventQuery, Process, Snapshot, ThreadEvent};
 use svit_value::{Text, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -250,6 +250,11 @@ impl Svit {
     /// The path is malformed.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, LoopError> {
         Ok(self.process.stat(path)?)
+    }
+
+    /// The newest version as a file; see [`Process::restore`].
+    pub fn snapshot(&self) -> Snapshot {
+        self.process.snapshot()
     }
 
     /// A child in the same store, with this process's memory and scripts as they are now. It is not

@@ -36,7 +36,8 @@
 //! | a process that survives | [`DurableProcess`], [`MemoryStore`], [`ProcessStoreExt`] |
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
 //! | to be told what was committed | [`Observer`] |
-//! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::fork`] |
+//! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
+//! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
 //! | how much of everything is allowed | [`Limits`], [`LimitKind`] |
 //! | to write a store | [`ProcessStore`], [`check_batch`] |
 //!
@@ -60,6 +61,7 @@ mod limits;
 mod memory_store;
 mod process;
 mod record;
+mod snapshot;
 mod state;
 mod store;
 mod store_ext;
@@ -79,6 +81,7 @@ pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use process::{Process, ProcessBuilder, Transaction};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
+pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};
 pub use state::Intent;
 pub use store::{
     Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::guest::Guest;
 use svit_tree::{
-    Address, Caller, Change, IntoAddress, IntoPath, Listing, Mutation, Node, Path, Source, Stat, Tree,
+    Address, Caller, Change, IntoAddress, IntoPath, Listing, Mutation, Node, Path, Source, Stat,
+    Tree,
 };
 use svit_value::{Digest, Map, Text, Value};
 
@@ -77,7 +78,7 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn snapshot_state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.lock().clone()
     }
 
@@ -186,7 +187,7 @@ impl Process {
         edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
     ) -> Result<Change, Error> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self.snapshot_state();
+        let state = self.state();
         let tree = Transaction::run(&state, &self.guests, edit)?;
         Ok(self.publish(state.prepare(Source::Host, tree)?))
     }
@@ -201,7 +202,7 @@ impl Process {
         let input = input.into();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..MAX_RUNS {
-            let finished = run(&self.snapshot_state(), &self.guests, &job, input.clone())?;
+            let finished = run(&self.state(), &self.guests, &job, input.clone())?;
             match self.commit(&finished) {
                 Ok(activation) => return Ok(activation),
                 Err(NotCommitted::Stale) => {}
@@ -252,7 +253,7 @@ impl Process {
     /// # Errors
     /// The address is malformed.
     pub fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
-        let parent = self.snapshot_state();
+        let parent = self.state();
         let (base, transition) = fork_state(&parent, address.into_address()?, 0)?;
         Ok(Self::new(base, self.guests.clone(), transition.after))
     }

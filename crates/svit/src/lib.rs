@@ -154,8 +154,8 @@ pub use svit_tree::{
 pub use svit_txn::{
     Activation, Base, BaseKind, DurableProcess, Error as ProcessError, EventQuery, HistoryEntry,
     HistoryQuery, Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore, Process,
-    ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction, StoreError, ThreadEvent,
-    Transaction,
+    ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction, Snapshot, StoreError,
+    ThreadEvent, Transaction,
 };
 pub use svit_value::{Bytes, Digest, Float, Kind, List, Map, Text, Value, ValueError, value};
 

@@ -9,16 +9,17 @@ mod history;
 mod observe;
 mod replay;
 mod submit;
+mod travel;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use svit_tree::guest::Guest;
-use svit_tree::{Address, Caller, IntoAddress, IntoPath, Listing, Path, Stat};
+use svit_tree::{Address, Caller, IntoAddress, IntoPath, Listing, Stat};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
-use crate::process::{Process, fork_state};
+use crate::process::Process;
 use crate::state::State;
 use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
 use crate::{Activation, Base, BaseKind, Error, Limits};
@@ -306,16 +307,7 @@ impl DurableProcess {
         let parent = committer.state.clone();
         let events = self.turns_end().await?;
         drop(committer);
-        let (base, transition) = fork_state(&parent, address, events)?;
-        let batch = Batch {
-            records: vec![transition.record],
-            ..Batch::default()
-        };
-        let store = self.inner.store.clone();
-        let epoch = store.insert_base(base.clone(), Vec::new(), batch).await?;
-        let guests = self.inner.guests.clone();
-        let state = transition.after;
-        Ok(Self::new(store, guests, base, state, epoch, events))
+        self.fork_from(parent, address, events).await
     }
 
     /// The number behind the last event that ends a turn, or of the first event if none does.
@@ -377,16 +369,6 @@ impl DurableProcess {
         let mut events = self.events(query).await?;
         events.reverse();
         Ok(events)
-    }
-
-    /// The value at `path` at a version that is kept. O(history).
-    ///
-    /// # Errors
-    /// [`Error::NoVersion`]; a damaged history.
-    pub async fn read_at(&self, version: u64, path: impl IntoPath) -> Result<Option<Value>, Error> {
-        let path: Path = path.into_path()?;
-        let state = replay::state_at(&*self.inner.store, &self.inner.address, version).await?;
-        Ok(state.tree.get(&path).cloned())
     }
 
     /// Transitions of this process and, before its base, of those it was forked from.
