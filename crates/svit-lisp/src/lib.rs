@@ -13,7 +13,7 @@ mod tests;
 mod worker;
 
 pub use error::LispError;
-pub use lisp::{Lisp, check_source};
+pub use lisp::{Lisp, check_source, standard_limits};
 pub use script::Script;
 
 /// The language and its version, as stored with scripts.

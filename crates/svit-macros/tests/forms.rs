@@ -1,0 +1,42 @@
+//! The three forms give the script as it was written.
+
+/// As the facade wraps it.
+macro_rules! svit_script {
+    ($($tokens:tt)*) => { svit_macros::script!((svit_lisp) $($tokens)*) };
+}
+
+#[test]
+fn forms_keep_their_lines_and_columns() {
+    let script = svit_script! {
+        (define (add a :optional b)
+          (if (null? b) a (+ a b)))   ; a comment
+
+        (define (main input)
+          (log-info! "added" (value-map "sum" (add 1 -2)))
+          (string-format "{} {}" 1.5 (quote (1 x))))
+    };
+    let expected = "(define (add a :optional b)
+  (if (null? b) a (+ a b)))   ; a comment
+
+(define (main input)
+  (log-info! \"added\" (value-map \"sum\" (add 1 -2)))
+  (string-format \"{} {}\" 1.5 (quote (1 x))))";
+    assert_eq!(script.source.as_str(), expected);
+}
+
+#[test]
+fn a_string_is_taken_as_it_is() {
+    let script = svit_script!("(define (main input)\n  '(1 \"a\"))");
+    assert_eq!(
+        script.source.as_str(),
+        "(define (main input)\n  '(1 \"a\"))"
+    );
+    let raw = svit_script!(r#"(define (main input) "a")"#);
+    assert_eq!(raw.source.as_str(), "(define (main input) \"a\")");
+}
+
+#[test]
+fn a_file_is_read_from_the_folder_of_the_crate() {
+    let script = svit_script!(file "tests/counter.svit-script");
+    assert_eq!(script.source.as_str(), include_str!("counter.svit-script"));
+}
