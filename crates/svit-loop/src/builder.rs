@@ -95,10 +95,11 @@ impl SvitBuilder {
         self
     }
 
-    /// The process with its loop, which is not started yet.
+    /// The process with its loop, which is not started yet. Reads the whole thread: O(events).
     ///
     /// # Errors
-    /// The first bad input; a value past the limits; a script that does not compile.
+    /// The first bad input; a value past the limits; a script that does not compile;
+    /// [`LoopError::BadEvent`] and those of the store, where a thread cannot be read.
     pub async fn build(self) -> Result<Svit, LoopError> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -110,6 +111,6 @@ impl SvitBuilder {
                 DurableProcess::create(store, process.build()?).await?
             }
         };
-        Ok(Svit::new(process, self.reasoner, self.instructions))
+        Svit::new(process, self.reasoner, self.instructions).await
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Conversation {
     usage: Usage,
     /// How often the turn of each message failed; only messages that still wait matter.
     failures: BTreeMap<u64, u64>,
+    /// The newest turn that has ended for good. Messages are worked on in order.
+    ended: Option<u64>,
 }
 
 /// A turn that has started and not ended.
@@ -25,8 +27,23 @@ struct OpenTurn {
     turn: u64,
     steps: u64,
     tool_calls: u64,
-    /// The calls of the newest answer, with the results that are known.
-    pending: Vec<(ToolCall, Option<ToolResult>)>,
+    /// The calls of the newest answer.
+    pending: Vec<Pending>,
+}
+
+/// A tool call of the newest answer.
+#[derive(Debug)]
+struct Pending {
+    call: ToolCall,
+    started: bool,
+    result: Option<ToolResult>,
+}
+
+impl OpenTurn {
+    /// Whether a site is within the newest answer.
+    const fn is_at(&self, site: CallSite) -> bool {
+        self.turn == site.turn && self.steps == site.step.saturating_add(1)
+    }
 }
 
 /// What a turn has to do next.
@@ -45,7 +62,11 @@ pub(crate) enum Next {
         site: CallSite,
         /// The call.
         call: ToolCall,
+        /// Whether its start is recorded.
+        started: bool,
     },
+    /// Nothing: this turn ended before.
+    Ended,
 }
 
 impl Conversation {
@@ -55,6 +76,7 @@ impl Conversation {
         match &*event.kind {
             kind::TURN_STARTED => {
                 self.close();
+                self.failures.clear();
                 self.open = Some(OpenTurn {
                     turn: body.count("turn")?,
                     steps: 0,
@@ -64,14 +86,20 @@ impl Conversation {
             }
             kind::MESSAGE_ACCEPTED => self.messages.push(body.message("message")?),
             kind::MODEL_RESPONDED => self.responded(&body)?,
+            kind::TOOL_STARTED => {
+                let site = body.site()?;
+                if let Some(pending) = self.pending_mut(site) {
+                    pending.started = true;
+                }
+            }
             kind::TOOL_FINISHED => self.finished(body.site()?, body.result()?),
-            kind::TURN_FINISHED => self.close(),
+            kind::TURN_FINISHED => self.end(body.count("turn")?),
             kind::TURN_FAILED => {
                 let turn = body.count("turn")?;
-                *self.failures.entry(turn).or_default() += 1;
                 if body.flag("final")? {
-                    self.failures.remove(&turn);
-                    self.close();
+                    self.end(turn);
+                } else {
+                    *self.failures.entry(turn).or_default() += 1;
                 }
             }
             // Events of no consequence for what comes next, those of later versions included.
@@ -85,9 +113,13 @@ impl Conversation {
         self.usage += body.usage()?;
         if let Some(open) = &mut self.open {
             open.steps = body.count("step")? + 1;
-            open.pending = message
-                .tool_calls()
-                .map(|call| (call.clone(), None))
+            let calls = message.tool_calls().cloned();
+            open.pending = calls
+                .map(|call| Pending {
+                    call,
+                    started: false,
+                    result: None,
+                })
                 .collect();
             open.tool_calls += open.pending.len() as u64;
         }
@@ -95,20 +127,29 @@ impl Conversation {
         Ok(())
     }
 
+    /// The call at a site, if it belongs to the newest answer.
+    fn pending_mut(&mut self, site: CallSite) -> Option<&mut Pending> {
+        let open = self.open.as_mut().filter(|open| open.is_at(site))?;
+        open.pending.get_mut(usize::try_from(site.index).ok()?)
+    }
+
     fn finished(&mut self, site: CallSite, result: ToolResult) {
-        let Some(open) = &mut self.open else {
+        let Some(pending) = self.pending_mut(site) else {
             return;
         };
-        let slot = usize::try_from(site.index)
-            .ok()
-            .and_then(|index| open.pending.get_mut(index));
-        if let Some((_, known)) = slot {
-            *known = Some(result);
-        }
-        if open.pending.iter().all(|(_, known)| known.is_some()) {
-            let results = open.pending.drain(..).filter_map(|(_, known)| known);
+        pending.result = Some(result);
+        if let Some(open) = &mut self.open
+            && open.pending.iter().all(|call| call.result.is_some())
+        {
+            let results = open.pending.drain(..).filter_map(|call| call.result);
             self.messages.push(Message::tool(results));
         }
+    }
+
+    fn end(&mut self, turn: u64) {
+        self.failures.remove(&turn);
+        self.ended = self.ended.max(Some(turn));
+        self.close();
     }
 
     /// Ends the open turn. Calls that were never run get a result that says so, since a model
@@ -117,9 +158,14 @@ impl Conversation {
         if let Some(open) = self.open.take()
             && !open.pending.is_empty()
         {
-            let results = open.pending.into_iter().map(|(call, known)| {
-                known.unwrap_or_else(|| ToolResult::error(call.id, "not run: the turn had ended"))
-            });
+            let results = open
+                .pending
+                .into_iter()
+                .map(|Pending { call, result, .. }| {
+                    result.unwrap_or_else(|| {
+                        ToolResult::error(call.id, "not run: the turn had ended")
+                    })
+                });
             self.messages.push(Message::tool(results));
         }
     }
@@ -127,21 +173,34 @@ impl Conversation {
     /// What the turn of an inbox message has to do next.
     pub(crate) fn next(&self, turn: u64) -> Next {
         let Some(open) = self.open.as_ref().filter(|open| open.turn == turn) else {
-            return Next::Start;
+            return if self.ended >= Some(turn) {
+                Next::Ended
+            } else {
+                Next::Start
+            };
         };
-        let unfinished = open.pending.iter().zip(0..);
-        let mut unfinished = unfinished.filter(|((_, known), _)| known.is_none());
-        match unfinished.next() {
-            Some(((call, _), index)) => Next::Run {
+        let mut unfinished = (0..).zip(&open.pending);
+        match unfinished.find(|(_, pending)| pending.result.is_none()) {
+            Some((index, pending)) => Next::Run {
                 site: CallSite {
                     turn,
-                    step: open.steps - 1,
+                    step: open.steps.saturating_sub(1),
                     index,
                 },
-                call: call.clone(),
+                call: pending.call.clone(),
+                started: pending.started,
             },
             None => Next::Ask { step: open.steps },
         }
+    }
+
+    /// Whether the result of a call is still missing.
+    pub(crate) fn awaits(&self, site: CallSite) -> bool {
+        let open = self.open.as_ref().filter(|open| open.is_at(site));
+        let index = usize::try_from(site.index).ok();
+        index
+            .and_then(|index| open?.pending.get(index))
+            .is_some_and(|pending| pending.result.is_none())
     }
 
     /// The messages for the model.

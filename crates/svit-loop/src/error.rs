@@ -40,6 +40,20 @@ pub enum LoopError {
         /// The role of the message.
         role: &'static str,
     },
+    /// A message holds something else than text.
+    #[error("an inbox takes text; part {part} of the message is something else")]
+    NotText {
+        /// The index of the part, from 0.
+        part: usize,
+    },
+    /// The same key was used before, and the message was refused then. Use another key.
+    #[error("the message was refused when this key was used first: {reason}")]
+    Refused {
+        /// A stable name for the reason, in snake case.
+        code: String,
+        /// The reason.
+        reason: String,
+    },
     /// A turn was given up. The message is at `/thread/dead/<id>` with the reason.
     #[error("message {message} was given up after {attempts} attempts: {reason}")]
     TurnFailed {
@@ -60,8 +74,11 @@ pub enum LoopError {
         /// The reason.
         reason: String,
     },
+    /// Another loop was started on the same process, and works on its messages now.
+    #[error("another loop was started on the same process and took over")]
+    Superseded,
     /// Nothing more will come.
-    #[error("closed: the `Svit` behind it is gone")]
+    #[error("closed: the `Svit` behind it was stopped or is gone")]
     Closed,
     /// So many events were lost because they were not read in time. Read the process, then go on.
     #[error("{0} events were lost because they were not read in time")]
@@ -90,8 +107,11 @@ impl LoopError {
             Self::NoReasoner => "no_reasoner",
             Self::NotForPersisted { .. } => "not_for_persisted",
             Self::NotFromUser { .. } => "not_from_user",
+            Self::NotText { .. } => "not_text",
+            Self::Refused { .. } => "refused",
             Self::TurnFailed { .. } => "turn_failed",
             Self::Stopped { .. } => "stopped",
+            Self::Superseded => "superseded",
             Self::Closed => "closed",
             Self::Lagged(_) => "lagged",
             Self::BadEvent { .. } => "bad_event",

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use svit_model::{Message, MessageId, Role};
+use svit_model::{ContentPart, Message, MessageId, Role};
 use svit_txn::{DurableProcess, Extras, Operation, Outcome, ReceiptKey, RequestKey, Submission};
-use svit_value::{Text, Value};
+use svit_value::{Map, Text, Value};
 
 use crate::LoopError;
 use crate::outbox::Outbox;
@@ -44,8 +44,9 @@ impl Inbox {
     /// a crash. It does not wait for a script that runs.
     ///
     /// # Errors
-    /// The message is not the user's, is past the limits, or the inbox is full;
-    /// [`LoopError::Closed`] after [`Svit::stop`](crate::Svit::stop); those of the store.
+    /// The message is not the user's, holds anything but text, is past the limits, or the inbox is
+    /// full; [`LoopError::Closed`] after [`Svit::stop`](crate::Svit::stop) and after the `Svit` was
+    /// dropped; those of the store.
     pub async fn send(&self, message: Message) -> Result<MessageId, LoopError> {
         self.enqueue(message, None).await
     }
@@ -54,7 +55,8 @@ impl Inbox {
     /// The key is 1 to 128 of `A-Z a-z 0-9 - _ .`.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and if the key was used for another message.
+    /// As [`send`](Self::send), and if the key was used for another message;
+    /// [`LoopError::Refused`] if it was used before for a message that was refused.
     pub async fn send_keyed(
         &self,
         key: impl AsRef<str>,
@@ -63,16 +65,14 @@ impl Inbox {
         self.enqueue(message, Some(Text::from(key.as_ref()))).await
     }
 
-    /// Sends a message and waits for its answer.
+    /// Sends a message and waits for its answer, which may take until the loop is started. Dropping
+    /// the future does not take the message back.
     ///
     /// # Errors
     /// As [`send`](Self::send), and [`LoopError::TurnFailed`].
     pub async fn ask(&self, message: Message) -> Result<Message, LoopError> {
-        let mut answers = Outbox::new(
-            self.process.clone(),
-            &self.shared,
-            self.process.events_end(),
-        );
+        let start = self.process.events_end();
+        let mut answers = Outbox::new(self.process.clone(), &self.shared, start);
         let id = self.send(message).await?;
         loop {
             match answers.recv().await {
@@ -88,11 +88,7 @@ impl Inbox {
         if self.shared.is_sealed() {
             return Err(LoopError::Closed);
         }
-        if message.role != Role::User {
-            return Err(LoopError::NotFromUser {
-                role: message.role.as_str(),
-            });
-        }
+        check_message(&message)?;
         let value = message.to_value()?;
         let content = value.digest();
         let mut submission = Submission::plain(Operation::Enqueue { message: value });
@@ -104,24 +100,64 @@ impl Inbox {
                     content,
                 })
                 .recording(|outcome| Extras {
-                    outcome: sequence_of(outcome.ok()),
+                    outcome: remembered(outcome),
                     events: Vec::new(),
                 });
         }
-        let sequence = match self.process.submit(submission).await? {
-            Outcome::Enqueued { sequence } => sequence,
-            Outcome::Replayed(receipt) => receipt.outcome.as_int().map_or(0, i64::unsigned_abs),
-            _ => 0,
-        };
-        self.shared.wake.notify_one();
-        self.shared.tell();
-        Ok(MessageId::new(sequence))
+        match self.process.submit(submission).await? {
+            Outcome::Enqueued { sequence } => Ok(MessageId::new(sequence)),
+            Outcome::Replayed(receipt) => recalled(&receipt.outcome),
+            _ => Err(recalled_nothing()),
+        }
     }
 }
 
-fn sequence_of(outcome: Option<&Outcome>) -> Value {
+/// What an inbox takes: text of the user. Other parts would be refused by every provider.
+pub(crate) fn check_message(message: &Message) -> Result<(), LoopError> {
+    if message.role != Role::User {
+        return Err(LoopError::NotFromUser {
+            role: message.role.as_str(),
+        });
+    }
+    let is_text = |part: &ContentPart| matches!(part, ContentPart::Text(_));
+    match message.parts.iter().position(|part| !is_text(part)) {
+        Some(part) => Err(LoopError::NotText { part }),
+        None => Ok(()),
+    }
+}
+
+/// What the receipt of a keyed message remembers: its number, or why it was refused.
+fn remembered(outcome: Result<&Outcome, &svit_txn::Error>) -> Value {
     match outcome {
-        Some(Outcome::Enqueued { sequence }) => count(*sequence),
-        _ => Value::Null,
+        Ok(Outcome::Enqueued { sequence }) => count(*sequence),
+        Ok(_) => Value::Null,
+        Err(error) => {
+            let refusal = [
+                ("code", error.code().to_owned()),
+                ("reason", error.to_string()),
+            ];
+            Map::from_entries(refusal).map_or(Value::Null, Value::Map)
+        }
+    }
+}
+
+fn recalled(outcome: &Value) -> Result<MessageId, LoopError> {
+    if let Some(sequence) = outcome.as_int() {
+        return Ok(MessageId::new(sequence.unsigned_abs()));
+    }
+    let text = |field: &str| outcome.get(field).and_then(Value::as_str);
+    match (text("code"), text("reason")) {
+        (Some(code), Some(reason)) => Err(LoopError::Refused {
+            code: code.to_owned(),
+            reason: reason.to_owned(),
+        }),
+        _ => Err(recalled_nothing()),
+    }
+}
+
+fn recalled_nothing() -> LoopError {
+    LoopError::Refused {
+        code: "unknown".to_owned(),
+        reason: "the receipt under this key is not one of the inbox".to_owned(),
     }
 }

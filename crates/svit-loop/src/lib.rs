@@ -25,12 +25,14 @@ mod error;
 mod events;
 mod failure;
 mod inbox;
+mod journal;
 mod outbox;
 mod prompt;
 mod shared;
 mod svit;
 mod thread;
 mod tools;
+mod turn;
 mod worker;
 
 pub use builder::SvitBuilder;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use svit_model::{Message, MessageId};
-use svit_txn::{DurableProcess, EventQuery, ThreadEvent};
+use svit_txn::{DurableProcess, EventQuery, Observer, ThreadEvent};
 use tokio::sync::watch;
 
 use crate::LoopError;
@@ -18,6 +18,8 @@ const PAGE: usize = 64;
 #[derive(Debug)]
 pub struct Outbox {
     process: DurableProcess,
+    /// Wakes it when anything was published, whoever did it. What it says is not looked at.
+    news: Observer,
     progress: watch::Receiver<Progress>,
     next: u64,
 }
@@ -25,6 +27,7 @@ pub struct Outbox {
 impl Outbox {
     pub(crate) fn new(process: DurableProcess, shared: &Arc<Shared>, next: u64) -> Self {
         Self {
+            news: process.observe(1),
             process,
             progress: shared.watch(),
             next,
@@ -41,35 +44,52 @@ impl Outbox {
     ///
     /// # Errors
     /// [`LoopError::TurnFailed`] for a message that was given up, after which it goes on;
-    /// [`LoopError::Stopped`] and [`LoopError::Closed`] when no more will come.
+    /// [`LoopError::Stopped`] and [`LoopError::Closed`] when no more will come; those of the store,
+    /// after which it can be asked again.
     pub async fn recv(&mut self) -> Result<Message, LoopError> {
         loop {
             // Marked as seen before looking, so that no news in between is missed.
             let stopped = self.progress.borrow_and_update().stopped();
-            while self.next < self.process.events_end() {
-                let query = EventQuery {
-                    from: self.next,
-                    limit: PAGE,
-                    newest_first: false,
-                };
-                let page = self.process.events(query).await?;
-                if page.is_empty() {
-                    break;
-                }
-                for event in page {
-                    self.next = event.seq + 1;
-                    if let Some(answer) = answer(&self.process, &event).await? {
-                        return Ok(answer);
-                    }
-                }
+            if let Some(answer) = self.next_answer().await? {
+                return Ok(answer);
             }
             if let Some(stopped) = stopped {
                 return Err(stopped);
             }
-            if self.progress.changed().await.is_err() {
-                return Err(LoopError::Closed);
+            tokio::select! {
+                _ = self.news.recv() => {}
+                changed = self.progress.changed() => if changed.is_err() {
+                    return Err(LoopError::Closed);
+                }
             }
         }
+    }
+
+    /// The next answer among the events that are there.
+    async fn next_answer(&mut self) -> Result<Option<Message>, LoopError> {
+        while self.next < self.process.events_end() {
+            let query = EventQuery {
+                from: self.next,
+                limit: PAGE,
+                newest_first: false,
+            };
+            let page = self.process.events(query).await?;
+            if page.is_empty() {
+                break;
+            }
+            for event in page {
+                let answer = answer(&self.process, &event).await;
+                // Not passed before its answer is in hand: this future may be dropped while it is
+                // fetched, and the store may fail.
+                if !matches!(answer, Err(LoopError::Process(_))) {
+                    self.next = event.seq + 1;
+                }
+                if let Some(answer) = answer? {
+                    return Ok(Some(answer));
+                }
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -1,10 +1,10 @@
-//! What the handles of one `Svit` share: who still holds an inbox, wake-ups, and the loop's state.
+//! What the handles of one `Svit` share: who still holds an inbox, and what the loop is doing.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use svit_model::Usage;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 
 use crate::LoopError;
 use crate::events::Delta;
@@ -22,20 +22,27 @@ pub(crate) enum Progress {
     Busy,
     /// It has stopped for good, with a code and a reason.
     Stopped(String, String),
-    /// The `Svit` is gone.
+    /// The `Svit` is gone, or was stopped.
     Closed,
 }
+
+/// The turn under way, and the one that the host wants ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turns {
+    current: Option<u64>,
+    cancelled: Option<u64>,
+}
+
+/// A delta, and how many events had been published before it.
+pub(crate) type PlacedDelta = (u64, Delta);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     inboxes: AtomicUsize,
     /// Whether new messages are refused.
     sealed: AtomicBool,
-    /// Wakes the loop: a message has come, or it shall stop.
-    pub(crate) wake: Notify,
-    /// Cancels the turn under way.
-    pub(crate) cancel: Notify,
-    pub(crate) deltas: broadcast::Sender<Delta>,
+    turns: watch::Sender<Turns>,
+    pub(crate) deltas: broadcast::Sender<PlacedDelta>,
     progress: watch::Sender<Progress>,
     usage: Mutex<Usage>,
 }
@@ -45,8 +52,7 @@ impl Shared {
         Self {
             inboxes: AtomicUsize::new(0),
             sealed: AtomicBool::new(false),
-            wake: Notify::new(),
-            cancel: Notify::new(),
+            turns: watch::Sender::default(),
             deltas: broadcast::Sender::new(DELTAS),
             progress: watch::Sender::new(Progress::Idle),
             usage: Mutex::default(),
@@ -59,7 +65,8 @@ impl Shared {
 
     pub(crate) fn inbox_closed(&self) {
         self.inboxes.fetch_sub(1, Ordering::SeqCst);
-        self.tell();
+        // Those who wait for the last one to go look again.
+        self.progress.send_modify(|_| {});
     }
 
     pub(crate) fn has_inboxes(&self) -> bool {
@@ -74,17 +81,39 @@ impl Shared {
         self.sealed.load(Ordering::SeqCst)
     }
 
-    /// Tells those who wait for progress to look again.
-    pub(crate) fn tell(&self) {
-        self.progress.send_modify(|_| {});
-    }
-
+    /// Says what the loop does. Once closed, it stays closed.
     pub(crate) fn set_progress(&self, progress: Progress) {
-        self.progress.send_replace(progress);
+        self.progress.send_if_modified(|now| {
+            let open = *now != Progress::Closed;
+            if open {
+                *now = progress;
+            }
+            open
+        });
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
+    }
+
+    /// The turn under way from here on: from its first attempt until it is answered or given up,
+    /// the waits between attempts included.
+    pub(crate) fn set_turn(&self, turn: Option<u64>) {
+        self.turns.send_modify(|turns| turns.current = turn);
+    }
+
+    /// Cancels the turn under way, if there is one, and no other.
+    pub(crate) fn cancel_turn(&self) {
+        self.turns.send_modify(|turns| {
+            turns.cancelled = turns.current.or(turns.cancelled);
+        });
+    }
+
+    /// Waits until a turn is cancelled; never ends if it is not.
+    pub(crate) async fn cancelled(&self, turn: u64) {
+        let mut turns = self.turns.subscribe();
+        // The sender lives as long as `self`, so that it cannot fail.
+        let _ = turns.wait_for(|turns| turns.cancelled == Some(turn)).await;
     }
 
     fn usage_mut(&self) -> MutexGuard<'_, Usage> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use svit_model::{Message, Reasoner, Usage};
+use svit_model::{Message, MessageId, Reasoner, Usage};
 use svit_tree::{IntoAddress, IntoPath, Stat};
 use svit_txn::{DurableProcess, EventQuery, Process, Snapshot, ThreadEvent};
 use svit_value::{Text, Value};
@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::events::Events;
 use crate::inbox::Inbox;
+use crate::journal::Journal;
 use crate::outbox::Outbox;
 use crate::shared::{Progress, Shared};
 use crate::thread::{Body, kind};
@@ -57,15 +58,27 @@ pub struct Svit {
     shared: Arc<Shared>,
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
-    task: Mutex<Option<JoinHandle<()>>>,
+    running: Mutex<Running>,
+}
+
+/// The loop before, while and after it runs.
+#[derive(Debug)]
+enum Running {
+    /// Not started yet; the thread as it was read.
+    Not(Box<Journal>),
+    /// Started; it may have ended by itself.
+    Started(JoinHandle<()>),
+    /// Stopped for good.
+    Stopped,
 }
 
 impl Drop for Svit {
     fn drop(&mut self) {
-        if let Some(task) = self.task().take() {
+        self.shared.seal();
+        self.shared.set_progress(Progress::Closed);
+        if let Running::Started(task) = &*self.running() {
             task.abort();
         }
-        self.shared.set_progress(Progress::Closed);
     }
 }
 
@@ -87,22 +100,28 @@ impl Svit {
         Ok(SvitBuilder::persisted(process))
     }
 
-    pub(crate) fn new(
+    pub(crate) async fn new(
         process: DurableProcess,
         reasoner: Option<Reasoner>,
         instructions: Option<String>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, LoopError> {
+        let shared = Arc::new(Shared::new());
+        let journal = Journal::read(process.clone(), shared.clone()).await?;
+        Ok(Self {
             process,
-            shared: Arc::new(Shared::new()),
+            shared,
             reasoner,
             instructions,
-            task: Mutex::new(None),
-        }
+            running: Mutex::new(Running::Not(Box::new(journal))),
+        })
     }
 
-    fn task(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_started(&self) -> bool {
+        matches!(*self.running(), Running::Started(_))
     }
 
     /// The process.
@@ -131,26 +150,39 @@ impl Svit {
         Events::new(self.process.clone(), &self.shared, EVENTS)
     }
 
-    /// Starts the loop as a task of the tokio runtime that this is called in.
+    /// Starts the loop as a task of the tokio runtime that this is called in. A loop that another
+    /// `Svit` runs on the same process stops with [`LoopError::Superseded`]: the newest works.
     ///
     /// # Errors
-    /// [`LoopError::NoRuntime`], [`LoopError::AlreadyStarted`], [`LoopError::NoReasoner`].
+    /// [`LoopError::NoRuntime`], [`LoopError::NoReasoner`], [`LoopError::AlreadyStarted`];
+    /// [`LoopError::Closed`] after [`stop`](Self::stop).
     pub fn start(&self) -> Result<(), LoopError> {
         let runtime = Handle::try_current().map_err(|_| LoopError::NoRuntime)?;
-        let reasoner = self.reasoner.clone().ok_or(LoopError::NoReasoner)?;
-        let mut task = self.task();
-        if task.is_some() {
-            return Err(LoopError::AlreadyStarted);
+        if !has_time() {
+            return Err(LoopError::NoRuntime);
         }
-        let worker = Worker::new(
-            self.process.clone(),
-            self.shared.clone(),
+        let reasoner = self.reasoner.clone().ok_or(LoopError::NoReasoner)?;
+        let mut running = self.running();
+        if self.shared.is_sealed() {
+            return Err(LoopError::Closed);
+        }
+        let journal = match std::mem::replace(&mut *running, Running::Stopped) {
+            Running::Not(journal) => *journal,
+            other => {
+                *running = other;
+                return Err(LoopError::AlreadyStarted);
+            }
+        };
+        let worker = Worker {
+            process: self.process.clone(),
+            shared: self.shared.clone(),
             reasoner,
-            self.instructions.clone(),
-        );
+            instructions: self.instructions.clone(),
+            journal,
+        };
         // Busy until it has looked at the inbox, so that nobody takes it for idle before.
         self.shared.set_progress(Progress::Busy);
-        *task = Some(runtime.spawn(worker.run()));
+        *running = Running::Started(runtime.spawn(worker.run()));
         Ok(())
     }
 
@@ -164,39 +196,44 @@ impl Svit {
     }
 
     /// Takes no more messages, waits until every message that waits is answered or given up, and
-    /// ends the loop. Afterwards nothing of it holds the process or its store.
+    /// ends the loop. Afterwards nothing of it holds the process or its store. Where no loop was
+    /// started, messages that wait stay in the inbox. Dropping the future leaves the loop running;
+    /// this can be called again.
     ///
     /// # Errors
-    /// As [`block`](Self::block). New messages are refused all the same.
+    /// [`LoopError::Stopped`] if the loop had stopped before. It has ended all the same.
     pub async fn stop(&mut self) -> Result<(), LoopError> {
         self.shared.seal();
-        if self.task().is_some() {
-            self.wait_until_idle(|_| true).await?;
-        }
-        let task = self.task().take();
-        if let Some(task) = task {
+        let drained = if self.is_started() {
+            self.wait_until_idle(|_| true).await
+        } else {
+            Ok(())
+        };
+        self.shared.set_progress(Progress::Closed);
+        let running = std::mem::replace(&mut *self.running(), Running::Stopped);
+        if let Running::Started(task) = running {
             task.abort();
             // It was aborted, so the only news is that it has ended.
             let _ = task.await;
         }
-        Ok(())
+        drained
     }
 
     async fn wait_until_idle(&self, may_end: impl Fn(&Shared) -> bool) -> Result<(), LoopError> {
         let mut progress = self.shared.watch();
         loop {
             let now = progress.borrow_and_update().clone();
-            if let Some(stopped) = now.stopped() {
-                return Err(stopped);
-            }
             if may_end(&self.shared) {
                 let waiting = self.waiting()?;
-                if waiting == 0 && now == Progress::Idle {
+                if waiting == 0 && matches!(now, Progress::Idle | Progress::Closed) {
                     return Ok(());
                 }
-                if self.task().is_none() {
+                if !self.is_started() {
                     return Err(LoopError::NotStarted { waiting });
                 }
+            }
+            if let Some(stopped) = now.stopped() {
+                return Err(stopped);
             }
             if progress.changed().await.is_err() {
                 return Err(LoopError::Closed);
@@ -209,10 +246,11 @@ impl Svit {
         Ok(inbox.map_or(0, |stat| stat.entries))
     }
 
-    /// Ends the turn under way, if there is one. Its message is given up with the code `cancelled`;
-    /// what was committed stays.
+    /// Ends the turn under way, if there is one, also while it waits for another attempt. Its
+    /// message is given up with the code `cancelled`; what was committed stays. A message that no
+    /// attempt was made at yet is not concerned.
     pub fn cancel_turn(&self) {
-        self.shared.cancel.notify_waiters();
+        self.shared.cancel_turn();
     }
 
     /// Tokens used by the whole thread so far.
@@ -296,16 +334,33 @@ impl Svit {
             end = oldest.seq;
             for event in &page {
                 if messages.len() < count
-                    && matches!(&*event.kind, kind::MESSAGE_ACCEPTED | kind::MODEL_RESPONDED)
+                    && let Some(message) = shown(event)?
                 {
-                    let message = Body::of(event).message("message")?;
-                    if message.tool_calls().next().is_none() {
-                        messages.push(message);
-                    }
+                    messages.push(message);
                 }
             }
         }
         messages.reverse();
         Ok(messages)
     }
+}
+
+/// The message that an event shows to people: what was asked, with its number, or what was answered.
+fn shown(event: &ThreadEvent) -> Result<Option<Message>, LoopError> {
+    let body = Body::of(event);
+    let turn = || body.count("turn").map(MessageId::new);
+    match &*event.kind {
+        kind::MESSAGE_ACCEPTED => Ok(Some(body.message("message")?.with_id(turn()?))),
+        kind::MODEL_RESPONDED => {
+            let message = body.message("message")?;
+            let is_step = message.tool_calls().next().is_some();
+            Ok((!is_step).then_some(message.with_in_reply_to(turn()?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether the runtime can measure time. Asked at the start: the first failed turn would be late.
+fn has_time() -> bool {
+    std::panic::catch_unwind(|| drop(tokio::time::sleep(std::time::Duration::ZERO))).is_ok()
 }

@@ -167,3 +167,21 @@ pub(crate) fn tool_finished(
         ],
     )
 }
+
+/// What a call's receipt remembers of its result.
+pub(crate) fn receipt_outcome(result: &ToolResult) -> Result<Value, ValueError> {
+    let fields = [
+        ("result", result.content.clone()),
+        ("is_error", Value::Bool(result.is_error)),
+    ];
+    Ok(Map::from_entries(fields)?.into())
+}
+
+/// The result that a receipt remembers.
+pub(crate) fn receipt_result(call_id: &str, outcome: &Value) -> ToolResult {
+    ToolResult {
+        call_id: call_id.to_owned(),
+        content: outcome.get("result").cloned().unwrap_or_default(),
+        is_error: outcome.get("is_error").and_then(Value::as_bool) == Some(true),
+    }
+}
