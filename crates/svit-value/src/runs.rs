@@ -81,7 +81,8 @@ impl<T: Clone + Default> Run<T> {
 pub(crate) type Slot<T> = Option<Arc<Run<T>>>;
 
 enum Slots<T> {
-    Few(usize, [Slot<T>; PLACES]),
+    /// How many there are, and then empty ones. A byte, which keeps a node 16 bytes smaller.
+    Few(u8, [Slot<T>; PLACES]),
     Many(Vec<Slot<T>>),
 }
 
@@ -102,12 +103,12 @@ impl<T> Slots<T> {
             return Slots::Many(slots);
         }
         let mut slots = slots.into_iter();
-        Slots::Few(len, std::array::from_fn(|_| slots.next().flatten()))
+        Slots::Few(len as u8, std::array::from_fn(|_| slots.next().flatten()))
     }
 
     fn into_vec(self) -> Vec<Slot<T>> {
         match self {
-            Slots::Few(len, slots) => slots.into_iter().take(len).collect(),
+            Slots::Few(len, slots) => slots.into_iter().take(len.into()).collect(),
             Slots::Many(slots) => slots,
         }
     }
@@ -115,7 +116,7 @@ impl<T> Slots<T> {
     #[inline]
     fn as_slice(&self) -> &[Slot<T>] {
         match self {
-            Slots::Few(len, slots) => &slots[..(*len).min(PLACES)],
+            Slots::Few(len, slots) => &slots[..usize::from(*len).min(PLACES)],
             Slots::Many(slots) => slots,
         }
     }
@@ -123,15 +124,15 @@ impl<T> Slots<T> {
     #[inline]
     fn as_mut_slice(&mut self) -> &mut [Slot<T>] {
         match self {
-            Slots::Few(len, slots) => &mut slots[..(*len).min(PLACES)],
+            Slots::Few(len, slots) => &mut slots[..usize::from(*len).min(PLACES)],
             Slots::Many(slots) => slots,
         }
     }
 
     fn insert(&mut self, at: usize, slot: Slot<T>) {
         match self {
-            Slots::Few(len, slots) if *len < PLACES => {
-                slots[at..=*len].rotate_right(1);
+            Slots::Few(len, slots) if usize::from(*len) < PLACES => {
+                slots[at..=usize::from(*len)].rotate_right(1);
                 slots[at] = slot;
                 *len += 1;
             }
@@ -149,7 +150,7 @@ impl<T> Slots<T> {
         match self {
             Slots::Few(len, slots) => {
                 let slot = slots[at].take();
-                slots[at..*len].rotate_left(1);
+                slots[at..usize::from(*len)].rotate_left(1);
                 *len -= 1;
                 slot
             }

@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub(crate) use read::Reader;
-pub(crate) use write::{Pool, Writer, canonical_order, head_len};
+pub(crate) use write::{Pool, Writer, canonical_order, canonical_order_short, head_len};
 
 /// A child whose plain encoding is longer than this is a block of its own.
 pub(crate) const INLINE_MAX: u64 = 128;

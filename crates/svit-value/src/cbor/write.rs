@@ -1,6 +1,8 @@
 //! The writer: canonical heads, texts and links into a buffer, spilling to a stream if there is one.
 
 use super::LINK;
+use crate::flat::FLAT_MAX;
+use crate::map::Entry;
 use crate::{Digest, Text};
 use std::io;
 
@@ -172,19 +174,42 @@ impl<'a> Writer<'a> {
 
 /// Calls `each` with the entries in DAG-CBOR order (length, then bytewise), given that they come in
 /// bytewise order. A stable sort by length is enough, and is skipped where the lengths agree.
-pub(crate) fn canonical_order<'e, T: 'e>(
-    entries: impl Iterator<Item = &'e T> + Clone,
-    len: impl Fn(&T) -> usize,
-    mut each: impl FnMut(&'e T),
+pub(crate) fn canonical_order<'e>(
+    entries: impl Iterator<Item = &'e Entry> + Clone,
+    mut each: impl FnMut(&'e Entry),
 ) {
-    if entries.clone().map(&len).is_sorted() {
+    if entries.clone().map(|entry| entry.0.len()).is_sorted() {
         entries.for_each(each);
         return;
     }
-    let mut order: Vec<&T> = entries.collect();
-    order.sort_by_key(|entry| len(entry));
-    for entry in order {
-        each(entry);
+    let mut order: Vec<&Entry> = entries.collect();
+    order.sort_by_key(|entry| entry.0.len());
+    order.into_iter().for_each(&mut each);
+}
+
+/// The same for the entries of a short map, without allocating.
+pub(crate) fn canonical_order_short<'e>(entries: &'e [Entry], mut each: impl FnMut(&'e Entry)) {
+    let mut lens = [0usize; FLAT_MAX];
+    for (len, entry) in lens.iter_mut().zip(entries) {
+        *len = entry.0.len();
+    }
+    let lens = &lens[..entries.len().min(FLAT_MAX)];
+    if lens.is_sorted() {
+        entries.iter().for_each(each);
+        return;
+    }
+    // Insertion, which is stable, and fast for so few.
+    let mut order = [0u8; FLAT_MAX];
+    for (i, len) in lens.iter().enumerate() {
+        let mut at = i;
+        while at > 0 && lens[usize::from(order[at - 1])] > *len {
+            order[at] = order[at - 1];
+            at -= 1;
+        }
+        order[at] = i as u8;
+    }
+    for i in &order[..lens.len()] {
+        each(&entries[usize::from(*i)]);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{JsonProblem, Limit};
 use crate::map::Entry;
 use crate::measure::within;
 use crate::{Bytes, List, Map, Text, Value, ValueError, ValueLimits};
+use std::collections::BTreeSet;
 
 pub(super) fn document(json: &str, limits: &ValueLimits) -> Result<Value, ValueError> {
     within(Limit::EncodedBytes, limits.max_bytes, json.len() as u64)?;
@@ -31,15 +32,18 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    #[cold]
     fn fail<T>(&self, problem: JsonProblem) -> Result<T, ValueError> {
         Err(ValueError::json(self.at, problem))
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.json.as_bytes().get(self.at).copied()
     }
 
     /// The next byte, which must be there.
+    #[inline]
     fn need(&self) -> Result<u8, ValueError> {
         match self.peek() {
             Some(byte) => Ok(byte),
@@ -47,6 +51,7 @@ impl Reader<'_> {
         }
     }
 
+    #[inline]
     fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
@@ -70,8 +75,10 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: u32) -> Result<Value, ValueError> {
         self.nodes += 1;
-        within(Limit::Nodes, self.limits.max_nodes, self.nodes)?;
-        within(Limit::Depth, self.limits.depth().into(), depth.into())?;
+        if self.nodes > self.limits.max_nodes || depth > self.limits.depth() {
+            within(Limit::Nodes, self.limits.max_nodes, self.nodes)?;
+            within(Limit::Depth, self.limits.depth().into(), depth.into())?;
+        }
         match self.need()? {
             b'n' => self.word("null", Value::Null),
             b't' => self.word("true", Value::Bool(true)),
@@ -129,15 +136,49 @@ impl Reader<'_> {
 
     fn object(&mut self, depth: u32) -> Result<Value, ValueError> {
         let start = self.at;
-        let mut entries: Vec<(Entry, usize)> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::with_capacity(8);
         let mut more = self.open(b'}')?;
         while more {
-            let at = self.at;
             let key = self.key()?;
-            entries.push(((key, self.value(depth + 1)?), at));
+            entries.push((key, self.value(depth + 1)?));
             more = self.more(b'}')?;
         }
-        made_of(start, entries)
+        if let [(key, inner)] = &entries[..]
+            && key == "/"
+        {
+            let bytes = bytes_of(inner).map(Value::Bytes);
+            return bytes.ok_or(ValueError::json(start, JsonProblem::ReservedKey));
+        }
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            if entries.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                self.at = start;
+                return Err(self.duplicate(depth));
+            }
+        }
+        Map::from_sorted(entries).map(Value::Map)
+    }
+
+    /// Reads the object again, to say where its first repeated key is.
+    #[cold]
+    fn duplicate(&mut self, depth: u32) -> ValueError {
+        let mut keys = BTreeSet::new();
+        let mut find = || {
+            let mut more = self.open(b'}')?;
+            while more {
+                let at = self.at;
+                if !keys.insert(self.key()?) {
+                    return Err(ValueError::json(at, JsonProblem::DuplicateKey));
+                }
+                self.value(depth + 1)?;
+                more = self.more(b'}')?;
+            }
+            Ok(())
+        };
+        match find() {
+            Err(error) => error,
+            Ok(()) => ValueError::json(self.at, JsonProblem::DuplicateKey),
+        }
     }
 
     fn digits(&mut self) -> Result<(), ValueError> {
@@ -190,6 +231,9 @@ impl Reader<'_> {
         let mut owned: Option<String> = None;
         let mut plain = start;
         loop {
+            let rest = &self.json.as_bytes()[self.at..];
+            let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+            self.at += rest.iter().position(special).unwrap_or(rest.len());
             match self.need()? {
                 b'"' => {
                     let rest = &self.json[plain..self.at];
@@ -209,8 +253,7 @@ impl Reader<'_> {
                     owned.get_or_insert_default().push(letter);
                     plain = self.at;
                 }
-                0..0x20 => return self.fail(JsonProblem::Escape),
-                _ => self.at += 1,
+                _ => return self.fail(JsonProblem::Escape),
             }
         }
     }
@@ -263,27 +306,6 @@ impl Reader<'_> {
         }
         Ok(code)
     }
-}
-
-/// The map of these entries, each with the offset of its key, or the bytes that they stand for.
-fn made_of(start: usize, mut entries: Vec<(Entry, usize)>) -> Result<Value, ValueError> {
-    if let [((key, inner), _)] = &entries[..]
-        && key == "/"
-    {
-        return bytes_of(inner)
-            .map(Value::Bytes)
-            .ok_or(ValueError::json(start, JsonProblem::ReservedKey));
-    }
-    if !entries.is_sorted_by(|a, b| a.0.0 < b.0.0) {
-        entries.sort_by(|a, b| a.0.0.cmp(&b.0.0));
-        let twice = entries.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0);
-        // The stable sort left the later of two in the text behind the other.
-        if let Some(at) = twice.map(|pair| pair[1].1).min() {
-            return Err(ValueError::json(at, JsonProblem::DuplicateKey));
-        }
-    }
-    let entries = entries.into_iter().map(|(entry, _)| entry).collect();
-    Map::from_sorted(entries).map(Value::Map)
 }
 
 /// The octets that `{"bytes": base64}` stands for.

@@ -129,6 +129,12 @@ impl Node {
         if let Some(digest) = self.digest.get() {
             return *digest;
         }
+        // Children first, so that one buffer serves the whole path.
+        if let Body::Index(_, nodes) = &self.body {
+            for node in nodes {
+                node.digest(pool);
+            }
+        }
         let digest = pool.digest(|writer, pool| self.write_block(writer, pool));
         *self.digest.get_or_init(|| digest)
     }

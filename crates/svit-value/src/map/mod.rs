@@ -7,7 +7,7 @@ pub(crate) mod node;
 #[cfg(test)]
 mod tests;
 
-use crate::cbor::{Pool, Writer, canonical_order, head_len};
+use crate::cbor::{Pool, Writer, canonical_order, canonical_order_short, head_len};
 use crate::flat::{self, FLAT_MAX, Shared};
 use crate::measure::Sums;
 use crate::text::Probe;
@@ -350,14 +350,10 @@ impl Map {
             Root::Tree(node) => node.write_block(writer, pool),
             Root::Flat(flat) => {
                 writer.head(5, flat.items.len() as u64);
-                canonical_order(
-                    flat.items.iter(),
-                    |e| e.0.len(),
-                    |(key, value)| {
-                        writer.text(key);
-                        value.write_ref(writer, pool);
-                    },
-                );
+                canonical_order_short(&flat.items, |(key, value)| {
+                    writer.text(key);
+                    value.write_ref(writer, pool);
+                });
             }
         }
     }
@@ -370,10 +366,9 @@ impl Map {
             writer.breathe();
         };
         match &self.root {
-            Root::Flat(flat) => canonical_order(flat.items.iter(), |e| e.0.len(), &mut each),
+            Root::Flat(flat) => canonical_order_short(&flat.items, &mut each),
             Root::Tree(_) => {
-                let entries = Entries(MapIter::all(self));
-                canonical_order(entries, |e| e.0.len(), &mut each);
+                canonical_order(Entries(MapIter::all(self)), &mut each);
             }
         }
     }

@@ -235,6 +235,12 @@ impl Node {
         if let Some(digest) = self.digest.get() {
             return *digest;
         }
+        // Children first, so that one buffer serves the whole path.
+        if let Body::Index(index) = &self.body {
+            for node in &index.nodes {
+                node.digest(pool);
+            }
+        }
         let digest = pool.digest(|writer, pool| self.write_block(writer, pool));
         *self.digest.get_or_init(|| digest)
     }
@@ -243,14 +249,10 @@ impl Node {
         match &self.body {
             Body::Leaf(entries) => {
                 writer.head(5, self.sums.count);
-                canonical_order(
-                    entries.iter(),
-                    |e| e.0.len(),
-                    |entry| {
-                        writer.text(&entry.0);
-                        entry.1.write_ref(writer, pool);
-                    },
-                );
+                canonical_order(entries.iter(), |(key, value)| {
+                    writer.text(key);
+                    value.write_ref(writer, pool);
+                });
             }
             Body::Index(index) => {
                 writer.head(4, 3);
