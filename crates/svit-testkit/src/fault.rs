@@ -74,6 +74,7 @@ pub struct FaultyStore {
     inner: Arc<dyn ProcessStore>,
     calls: AtomicU64,
     writes: AtomicU64,
+    hanging: AtomicU64,
     down: AtomicBool,
     plan: Mutex<Vec<Planned>>,
 }
@@ -112,6 +113,7 @@ impl FaultyStore {
             inner,
             calls: AtomicU64::new(0),
             writes: AtomicU64::new(0),
+            hanging: AtomicU64::new(0),
             down: AtomicBool::new(false),
             plan: Mutex::new(Vec::new()),
         }
@@ -125,6 +127,11 @@ impl FaultyStore {
     /// How many calls there were to `insert_base`, `claim` and `append`.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::SeqCst)
+    }
+
+    /// How many calls have come to hang, those included whose futures were dropped.
+    pub fn hanging(&self) -> u64 {
+        self.hanging.load(Ordering::SeqCst)
     }
 
     /// Lets call number `call` go wrong, once.
@@ -183,7 +190,10 @@ impl FaultyStore {
                 drop(call);
             }
             match (fault, sort) {
-                (Fault::HangLost | Fault::HangLanded, _) => std::future::pending().await,
+                (Fault::HangLost | Fault::HangLanded, _) => {
+                    self.hanging.fetch_add(1, Ordering::SeqCst);
+                    std::future::pending().await
+                }
                 (Fault::Fail, _) => Err(unavailable("a fault was planned here")),
                 (Fault::ForgetLost | Fault::ForgetLanded, Sort::Write) => {
                     Err(unknown("a fault was planned here"))

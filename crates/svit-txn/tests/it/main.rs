@@ -1,21 +1,24 @@
-//! The reference store against the conformance suite.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! Processes as users drive and break them, on the reference store and on one with faults.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
-use std::sync::Arc;
-
-use futures_lite::future::block_on;
-use svit_testkit::conformance;
-use svit_testkit::fault::FaultyStore;
-use svit_txn::MemoryStore;
-
-#[test]
-fn the_memory_store_keeps_every_rule() {
-    let make = async || Arc::new(MemoryStore::new());
-    block_on(conformance::store(make)).unwrap();
-}
-
-#[test]
-fn a_faulty_store_without_faults_keeps_every_rule() {
-    let make = async || Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-    block_on(conformance::store(make)).unwrap();
-}
+mod conformance;
+mod damage;
+mod faults;
+mod golden;
+mod history;
+mod limits;
+mod matrix;
+mod observers;
+mod racing;
+mod random;
+mod rebase;
+mod receipts;
+mod snapshot;
+mod steps;
+mod surface;
+mod travel;

@@ -25,7 +25,14 @@ fn every_version_reads_as_it_was() {
         }
         let beyond = process.read_at(6, "/memory/count").await.unwrap_err();
         assert!(
-            matches!(beyond, Error::NoVersion { version: 6, oldest: 0, newest: 5 }),
+            matches!(
+                beyond,
+                Error::NoVersion {
+                    version: 6,
+                    oldest: 0,
+                    newest: 5
+                }
+            ),
             "{beyond}"
         );
     });
@@ -60,7 +67,10 @@ fn a_fork_of_an_older_version_starts_there_and_survives() {
         let child = store.resume("svit://local/child").await.unwrap();
         assert_eq!(child.read("/memory/count").unwrap(), Some(20.into()));
         // Before its base, a child's versions are its parent's, and can be forked again.
-        assert_eq!(child.read_at(1, "/memory/count").await.unwrap(), Some(1.into()));
+        assert_eq!(
+            child.read_at(1, "/memory/count").await.unwrap(),
+            Some(1.into())
+        );
         let elder = child.fork_at(1, "svit://local/elder").await.unwrap();
         assert_eq!(elder.read("/memory/count").unwrap(), Some(1.into()));
         let parent = elder.read("/system/lineage/parent").unwrap();

@@ -1,0 +1,400 @@
+//! A store that hands out damaged, missing or rearranged history: typed errors, never a wrong state.
+
+use std::sync::{Arc, Mutex};
+
+use futures_lite::future::block_on;
+use svit_tree::Address;
+use svit_txn::{
+    Base, BaseKind, Batch, Block, BoxFuture, DurableProcess, Error, EventQuery, Head, MemoryStore,
+    ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreResult, StoredRecord, ThreadEvent,
+};
+use svit_value::{Digest, Map, value};
+
+use crate::steps::{Steps, builder};
+
+type BlockChange = Box<dyn Fn(Digest, &mut Option<Vec<u8>>) + Send + Sync>;
+type RecordsChange = Box<dyn Fn(&mut Vec<StoredRecord>) + Send + Sync>;
+type HeadChange = Box<dyn Fn(&mut Head) + Send + Sync>;
+type Change<T> = Mutex<Option<Box<dyn Fn(&Address, &mut T) + Send + Sync>>>;
+
+/// A store whose answers pass through the test's hands.
+#[derive(Default)]
+struct Tampered {
+    inner: MemoryStore,
+    records: Change<Vec<StoredRecord>>,
+    heads: Change<Head>,
+    blocks: Mutex<Option<BlockChange>>,
+}
+
+impl Tampered {
+    fn records(&self, change: impl Fn(&Address, &mut Vec<StoredRecord>) + Send + Sync + 'static) {
+        *self.records.lock().unwrap() = Some(Box::new(change));
+    }
+
+    fn heads(&self, change: impl Fn(&Address, &mut Head) + Send + Sync + 'static) {
+        *self.heads.lock().unwrap() = Some(Box::new(change));
+    }
+
+    fn blocks(&self, change: impl Fn(Digest, &mut Option<Vec<u8>>) + Send + Sync + 'static) {
+        *self.blocks.lock().unwrap() = Some(Box::new(change));
+    }
+
+    fn honest(&self) {
+        *self.records.lock().unwrap() = None;
+        *self.heads.lock().unwrap() = None;
+        *self.blocks.lock().unwrap() = None;
+    }
+
+    fn head(&self, address: &Address, mut head: Head) -> Head {
+        if let Some(change) = &*self.heads.lock().unwrap() {
+            change(address, &mut head);
+        }
+        head
+    }
+}
+
+impl ProcessStore for Tampered {
+    fn insert_base(
+        &self,
+        base: Base,
+        blocks: Vec<Block>,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<u64>> {
+        self.inner.insert_base(base, blocks, batch)
+    }
+
+    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move { Ok(self.head(&address, self.inner.load(&address).await?)) })
+    }
+
+    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move { Ok(self.head(&address, self.inner.claim(&address).await?)) })
+    }
+
+    fn append(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        self.inner.append(address, expected, epoch, batch)
+    }
+
+    fn records(
+        &self,
+        address: &Address,
+        query: RecordQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
+        let address = address.clone();
+        Box::pin(async move {
+            let mut records = self.inner.records(&address, query).await?;
+            if let Some(change) = &*self.records.lock().unwrap() {
+                change(&address, &mut records);
+            }
+            Ok(records)
+        })
+    }
+
+    fn events(
+        &self,
+        address: &Address,
+        query: EventQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
+        self.inner.events(address, query)
+    }
+
+    fn receipt(
+        &self,
+        address: &Address,
+        key: &ReceiptKey,
+    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
+        self.inner.receipt(address, key)
+    }
+
+    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            let mut block = self.inner.block(digest).await?;
+            if let Some(change) = &*self.blocks.lock().unwrap() {
+                change(digest, &mut block);
+            }
+            Ok(block)
+        })
+    }
+
+    fn addresses(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
+        self.inner.addresses(after, limit)
+    }
+}
+
+const ADDRESS: &str = "svit://local/damaged";
+const CHILD: &str = "svit://local/child";
+
+/// Five records, and a child with two.
+async fn make() -> Arc<Tampered> {
+    let store = Arc::new(Tampered::default());
+    let entries = (0..300).map(|n| (format!("key {n}"), n));
+    let large = Map::from_entries(entries).unwrap();
+    let built = builder(ADDRESS).memory("large", large).build().unwrap();
+    let process = DurableProcess::create(store.clone(), built).await.unwrap();
+    for n in 0..5 {
+        process.write("/memory/n", n).await.unwrap();
+    }
+    let child = process.fork(CHILD).await.unwrap();
+    child.write("/memory/n", 9).await.unwrap();
+    store
+}
+
+async fn refused(store: &Arc<Tampered>, address: &str) -> String {
+    let store: Arc<dyn ProcessStore> = store.clone();
+    match DurableProcess::resume_with(store, address, [Steps::guest()]).await {
+        Ok(process) => panic!("damage was taken for version {}", process.version()),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            error.code().to_owned()
+        }
+    }
+}
+
+/// Whether a child of the damaged process can be resumed, which needs the same records.
+async fn both_refused(store: &Arc<Tampered>) -> String {
+    let code = refused(store, ADDRESS).await;
+    assert_eq!(refused(store, CHILD).await, code);
+    code
+}
+
+fn of_parent(
+    change: impl Fn(&mut Vec<StoredRecord>) + Send + Sync + 'static,
+) -> impl Fn(&Address, &mut Vec<StoredRecord>) + Send + Sync {
+    move |address, records| {
+        if address.as_str() == ADDRESS {
+            change(records);
+        }
+    }
+}
+
+#[test]
+fn records_that_are_missing_or_rearranged_are_noticed() {
+    block_on(async {
+        let store = make().await;
+        let changes: Vec<RecordsChange> = vec![
+            Box::new(|records| records.clear()),
+            Box::new(|records| drop(records.remove(0))),
+            Box::new(|records| drop(records.remove(2))),
+            Box::new(|records| records.swap(1, 2)),
+            Box::new(|records| records.reverse()),
+            Box::new(|records| records[3] = records[2].clone()),
+            // A record of another number under the right one.
+            Box::new(|records| records[3].body = records[2].body.clone()),
+            Box::new(|records| {
+                records[3].body = records[2].body.clone();
+                records[3].digest = records[2].digest;
+            }),
+            Box::new(|records| records[3].digest = Digest::of(b"another")),
+            Box::new(|records| records[3].body.clear()),
+            Box::new(|records| records[3].body.truncate(40)),
+            Box::new(|records| records[3].body.push(0)),
+        ];
+        for change in changes {
+            store.records(of_parent(change));
+            assert_eq!(both_refused(&store).await, "damaged_history");
+        }
+        store.honest();
+        let whole: Arc<dyn ProcessStore> = store;
+        assert_eq!(crate::steps::resume(&whole, ADDRESS).await.version(), 5);
+        assert_eq!(crate::steps::resume(&whole, CHILD).await.version(), 7);
+    });
+}
+
+#[test]
+fn the_last_records_cannot_be_hidden() {
+    block_on(async {
+        let store = make().await;
+        store.records(of_parent(|records| {
+            records.retain(|record| record.version <= 3)
+        }));
+        assert_eq!(both_refused(&store).await, "damaged_history");
+    });
+}
+
+#[test]
+fn every_flipped_bit_of_a_record_is_noticed() {
+    block_on(async {
+        let store = make().await;
+        let query = RecordQuery {
+            from: 3,
+            to: 3,
+            limit: 1,
+        };
+        let record = store
+            .inner
+            .records(&ADDRESS.parse().unwrap(), query)
+            .await
+            .unwrap()
+            .remove(0);
+        for index in 0..record.body.len() {
+            let bit = 1 << (index % 8);
+            store.records(of_parent(move |records| {
+                for record in records.iter_mut().filter(|record| record.version == 3) {
+                    record.body[index] ^= bit;
+                }
+            }));
+            assert_eq!(
+                refused(&store, ADDRESS).await,
+                "damaged_history",
+                "byte {index}"
+            );
+            // A forger who fixes the digest still breaks the form, the root or the chain.
+            store.records(of_parent(move |records| {
+                for record in records.iter_mut().filter(|record| record.version == 3) {
+                    record.body[index] ^= bit;
+                    record.digest = Digest::of(&record.body);
+                }
+            }));
+            refused(&store, ADDRESS).await;
+        }
+    });
+}
+
+#[test]
+fn blocks_that_are_missing_or_damaged_are_noticed() {
+    block_on(async {
+        let store = make().await;
+        let root = store
+            .inner
+            .load(&ADDRESS.parse().unwrap())
+            .await
+            .unwrap()
+            .base
+            .root;
+        let known: Vec<Digest> = {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let (tampered, into) = (store.clone(), seen.clone());
+            tampered.blocks(move |digest, _| into.lock().unwrap().push(digest));
+            let whole: Arc<dyn ProcessStore> = store.clone();
+            crate::steps::resume(&whole, ADDRESS).await;
+            seen.lock().unwrap().clone()
+        };
+        assert!(known.len() > 3 && known.contains(&root), "{}", known.len());
+        for digest in known {
+            store.blocks(move |wanted, block| {
+                if wanted == digest {
+                    *block = None;
+                }
+            });
+            both_refused(&store).await;
+            let len = store.inner.block(digest).await.unwrap().unwrap().len();
+            for index in [0, len / 2, len - 1] {
+                store.blocks(move |wanted, block| {
+                    if let Some(block) = block.as_mut().filter(|_| wanted == digest) {
+                        block[index] ^= 1;
+                    }
+                });
+                both_refused(&store).await;
+            }
+            store.blocks(move |wanted, block| {
+                if let Some(block) = block.as_mut().filter(|_| wanted == digest) {
+                    block.push(0);
+                }
+            });
+            both_refused(&store).await;
+        }
+    });
+}
+
+#[test]
+fn heads_and_bases_that_do_not_fit_are_noticed() {
+    block_on(async {
+        let store = make().await;
+        let changes: Vec<HeadChange> = vec![
+            Box::new(|head| head.digest = Digest::of(b"another")),
+            Box::new(|head| head.root = Digest::of(b"another")),
+            Box::new(|head| head.version -= 1),
+            Box::new(|head| head.version += 1),
+            Box::new(|head| head.base.root = Digest::of(b"another")),
+            Box::new(|head| head.base.version += 1),
+            Box::new(|head| head.base.address = CHILD.parse().unwrap()),
+            // A process that is forked from itself must not be followed for ever.
+            Box::new(|head| {
+                head.base.kind = BaseKind::Forked {
+                    parent: ADDRESS.parse().unwrap(),
+                    record: head.digest,
+                    events: 7,
+                };
+            }),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            store.heads(move |address, head| {
+                if address.as_str() == ADDRESS {
+                    change(head);
+                }
+            });
+            let code = refused(&store, ADDRESS).await;
+            assert!(
+                matches!(&*code, "damaged_history" | "block_missing" | "no_version"),
+                "{index}: {code}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_circle_of_forks_is_noticed_by_every_reader() {
+    block_on(async {
+        let store = make().await;
+        let whole: Arc<dyn ProcessStore> = store.clone();
+        let process = crate::steps::resume(&whole, CHILD).await;
+        store.heads(|address, head| {
+            let other = if address.as_str() == ADDRESS {
+                CHILD
+            } else {
+                ADDRESS
+            };
+            head.base.kind = BaseKind::Forked {
+                parent: other.parse().unwrap(),
+                record: head.digest,
+                events: 7,
+            };
+        });
+        let query = svit_txn::HistoryQuery::default();
+        assert_eq!(
+            process.history(query).await.unwrap_err().code(),
+            "damaged_history"
+        );
+        assert_eq!(
+            process.read_at(6, "/").await.unwrap_err().code(),
+            "damaged_history"
+        );
+        assert_eq!(
+            process.recent_events(3).await.unwrap_err().code(),
+            "damaged_history"
+        );
+    });
+}
+
+#[test]
+fn a_history_that_cannot_be_decoded_is_an_error_of_its_version() {
+    block_on(async {
+        let store = make().await;
+        let whole: Arc<dyn ProcessStore> = store.clone();
+        let process = crate::steps::resume(&whole, ADDRESS).await;
+        store.records(of_parent(|records| {
+            for record in records.iter_mut().filter(|record| record.version == 2) {
+                record.body = value!({"format": "svit-transaction@2"}).encode();
+                record.digest = Digest::of(&record.body);
+            }
+        }));
+        let error = process
+            .history(svit_txn::HistoryQuery::default())
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::Record { version: 2, .. }), "{error}");
+        assert_eq!(error.code(), "unknown_format");
+    });
+}

@@ -1,0 +1,344 @@
+//! A retry is harmless: exact ones replay, others under the same key are refused.
+
+use std::sync::Arc;
+use std::thread;
+
+use futures_lite::future::{self, block_on};
+use svit_testkit::fault::{Fault, FaultyStore};
+use svit_txn::{
+    DurableProcess, Error, Extras, MemoryStore, Operation, Outcome, ProcessStore, ReceiptKey,
+    RequestKey, Submission,
+};
+use svit_value::{Digest, Value, value};
+
+use crate::steps::{builder, script};
+
+pub(crate) fn request(request: &str, content: &str) -> RequestKey {
+    RequestKey {
+        key: ReceiptKey {
+            client: "client".into(),
+            request: request.into(),
+        },
+        content: Digest::of(content.as_bytes()),
+    }
+}
+
+fn add(by: i64) -> Operation {
+    Operation::Exec {
+        path: "/lib/counter".parse().unwrap(),
+        input: by.into(),
+    }
+}
+
+/// Records the output, or the code of the error, and an event.
+fn recording(submission: Submission<'_>) -> Submission<'_> {
+    submission.recording(|result| {
+        let outcome = match result {
+            Ok(Outcome::Activation(activation)) => activation.output.clone(),
+            Ok(other) => Value::from(format!("{other:?}").split(' ').next().unwrap()),
+            Err(error) => value!({"error": error.code()}),
+        };
+        Extras {
+            events: vec![("done".into(), outcome.clone())],
+            outcome,
+        }
+    })
+}
+
+async fn make(store: Arc<dyn ProcessStore>) -> DurableProcess {
+    let built = builder("svit://local/receipts")
+        .library("fails", script("write /memory/x 1;runtime"))
+        .build();
+    DurableProcess::create(store, built.unwrap()).await.unwrap()
+}
+
+fn replayed(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Replayed(receipt) => receipt.outcome,
+        other => panic!("it was done again: {other:?}"),
+    }
+}
+
+#[test]
+fn an_exact_retry_replays_before_and_after_a_restart() {
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let process = make(store.clone()).await;
+        let submit = || recording(Submission::plain(add(3)).keyed(request("one", "add 3")));
+        let first = process.submit(submit()).await.unwrap();
+        assert!(matches!(first, Outcome::Activation(_)));
+        for _ in 0..2 {
+            assert_eq!(replayed(process.submit(submit()).await.unwrap()), 9.into());
+        }
+        assert_eq!(
+            (
+                process.version(),
+                process.recent_events(9).await.unwrap().len()
+            ),
+            (1, 1)
+        );
+        let again = crate::steps::resume(&store, "svit://local/receipts").await;
+        assert_eq!(replayed(again.submit(submit()).await.unwrap()), 9.into());
+        assert_eq!(again.read("/memory/count").unwrap(), Some(9.into()));
+        let receipt = again
+            .receipt(&request("one", "").key)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (receipt.version, receipt.content),
+            (1, Digest::of(b"add 3"))
+        );
+    });
+}
+
+#[test]
+fn another_request_under_the_same_key_is_refused_and_keeps_the_receipt() {
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let process = make(store).await;
+        process
+            .submit(recording(
+                Submission::plain(add(3)).keyed(request("one", "add 3")),
+            ))
+            .await
+            .unwrap();
+        let operations = [
+            add(4),
+            Operation::Enqueue { message: 1.into() },
+            Operation::Note,
+            Operation::Write {
+                path: "/memory/x".parse().unwrap(),
+                value: 1.into(),
+            },
+        ];
+        for operation in operations {
+            let other =
+                recording(Submission::plain(operation).keyed(request("one", "something else")));
+            let refused = process.submit(other).await.unwrap_err();
+            assert!(matches!(refused, Error::ReusedKey { .. }), "{refused}");
+        }
+        assert_eq!(process.version(), 1);
+        let receipt = process
+            .receipt(&request("one", "").key)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(receipt.outcome, 9.into());
+        // Another client's request of the same name is another request.
+        let mut other = request("one", "something else");
+        other.key.client = "someone".into();
+        process
+            .submit(recording(Submission::plain(add(1)).keyed(other)))
+            .await
+            .unwrap();
+        assert_eq!(process.read("/memory/count").unwrap(), Some(10.into()));
+    });
+}
+
+#[test]
+fn a_rejection_is_remembered() {
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let process = make(store).await;
+        let rows = [
+            (
+                Operation::Exec {
+                    path: "/lib/fails".parse().unwrap(),
+                    input: value!(null),
+                },
+                "runtime",
+            ),
+            (
+                Operation::Exec {
+                    path: "/lib/none".parse().unwrap(),
+                    input: value!(null),
+                },
+                "no_script",
+            ),
+            (
+                Operation::Write {
+                    path: "/system/x".parse().unwrap(),
+                    value: 1.into(),
+                },
+                "denied",
+            ),
+            (Operation::Acknowledge { sequence: 9 }, "no_message"),
+        ];
+        for (index, (operation, code)) in rows.into_iter().enumerate() {
+            let key = request(&format!("r{index}"), code);
+            let submit = || recording(Submission::plain(operation.clone()).keyed(key.clone()));
+            assert_eq!(process.submit(submit()).await.unwrap_err().code(), code);
+            assert_eq!(
+                replayed(process.submit(submit()).await.unwrap()),
+                value!({"error": code})
+            );
+            assert_eq!(process.recent_events(99).await.unwrap().len(), index + 1);
+        }
+        assert_eq!(
+            (process.version(), process.read("/memory/x").unwrap()),
+            (0, None)
+        );
+    });
+}
+
+#[test]
+fn keys_are_checked() {
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let process = make(store).await;
+        let long = "x".repeat(129);
+        for bad in ["", "a b", "a/b", "\u{e9}", "a\0", &long] {
+            for client in [false, true] {
+                let mut key = request("fine", "");
+                *(if client {
+                    &mut key.key.client
+                } else {
+                    &mut key.key.request
+                }) = bad.into();
+                let refused = process
+                    .submit(Submission::plain(Operation::Note).keyed(key))
+                    .await
+                    .unwrap_err();
+                assert_eq!(refused.code(), "bad_key", "{bad:?}");
+            }
+        }
+        for fine in ["a", "A-z_0.9", &"x".repeat(128)] {
+            process
+                .submit(Submission::plain(Operation::Note).keyed(request(fine, "")))
+                .await
+                .unwrap();
+        }
+    });
+}
+
+#[test]
+fn of_many_senders_with_one_key_exactly_one_does_it() {
+    for operation in [
+        add(1),
+        Operation::Enqueue {
+            message: "hello".into(),
+        },
+    ] {
+        let (_, store) = crate::steps::store();
+        let process = block_on(make(store));
+        let outcomes: Vec<Outcome> = thread::scope(|scope| {
+            let senders: Vec<_> = (0..8)
+                .map(|_| {
+                    let (process, operation) = (process.clone(), operation.clone());
+                    scope.spawn(move || {
+                        let submission =
+                            Submission::plain(operation).keyed(request("same", "same"));
+                        block_on(process.submit(recording(submission))).unwrap()
+                    })
+                })
+                .collect();
+            senders
+                .into_iter()
+                .map(|sender| sender.join().unwrap())
+                .collect()
+        });
+        let done = outcomes
+            .iter()
+            .filter(|outcome| !matches!(outcome, Outcome::Replayed(_)))
+            .count();
+        assert_eq!((done, process.version()), (1, 1), "{outcomes:?}");
+    }
+}
+
+#[test]
+fn a_request_whose_outcome_was_unknown_is_done_once_however_often_it_is_retried() {
+    for fault in Fault::ALL {
+        for operation in [
+            add(3),
+            Operation::Enqueue {
+                message: "hello".into(),
+            },
+            Operation::Note,
+            Operation::Exec {
+                path: "/lib/fails".parse().unwrap(),
+                input: value!(null),
+            },
+        ] {
+            block_on(async {
+                let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+                let process = make(store.clone()).await;
+                let submit =
+                    || recording(Submission::plain(operation.clone()).keyed(request("one", "x")));
+                store.at_write(store.writes() + 1, fault);
+                let hung = async {
+                    while store.hanging() == 0 {
+                        future::yield_now().await;
+                    }
+                };
+                future::or(async { drop(process.submit(submit()).await) }, hung).await;
+                store.restore();
+                let row = format!("{fault:?} {operation:?}");
+                let _ = process.submit(submit()).await;
+                for _ in 0..2 {
+                    replayed(process.submit(submit()).await.unwrap());
+                }
+                let changes =
+                    matches!(&operation, Operation::Enqueue { .. }) || operation == add(3);
+                assert_eq!(process.version(), u64::from(changes), "{row}");
+                assert_eq!(process.recent_events(99).await.unwrap().len(), 1, "{row}");
+            });
+        }
+    }
+}
+
+/// A batch of a receipt alone moves neither head nor events, by which one could see it.
+#[test]
+fn a_receipt_alone_is_not_taken_for_landed_when_it_was_lost() {
+    block_on(async {
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let process = make(store.clone()).await;
+        let note = |name: &str| Submission::plain(Operation::Note).keyed(request(name, ""));
+        for (index, fault) in [
+            Fault::ForgetLost,
+            Fault::ForgetLanded,
+            Fault::CutLost,
+            Fault::CutLanded,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let name = format!("note-{index}");
+            store.at_write(store.writes() + 1, fault);
+            let _ = process.submit(note(&name)).await;
+            store.restore();
+            process
+                .submit(Submission::plain(Operation::Note))
+                .await
+                .unwrap();
+            let kept = process.receipt(&request(&name, "").key).await.unwrap();
+            assert!(kept.is_some(), "{fault:?}");
+        }
+    });
+}
+
+#[test]
+fn a_store_that_cannot_answer_while_settling_leaves_the_outcome_unknown() {
+    block_on(async {
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let process = make(store.clone()).await;
+        store.at_write(store.writes() + 1, Fault::CutLanded);
+        let submit = || recording(Submission::plain(add(3)).keyed(request("one", "")));
+        assert_eq!(
+            process.submit(submit()).await.unwrap_err().code(),
+            "unknown"
+        );
+        // Still without power: nothing else is done, and nothing is forgotten.
+        assert_eq!(
+            process.write("/memory/x", 1).await.unwrap_err().code(),
+            "unavailable"
+        );
+        assert_eq!(process.version(), 0);
+        store.restore();
+        assert_eq!(replayed(process.submit(submit()).await.unwrap()), 9.into());
+        assert_eq!(
+            (process.version(), process.read("/memory/x").unwrap()),
+            (1, None)
+        );
+    });
+}
