@@ -1,4 +1,5 @@
-//! `Cache`: checked programs by the digest of their text, up to a bound.
+//! `Cache`: checked and compiled programs by the digest of their text, up to a bound. They live in memory
+//! only, so the version of the engine is that of this build.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svit_tree::guest::GuestLimits;
 use svit_value::Digest;
 
-use crate::front::ir::Module;
+use crate::engine::Compiled;
 
 /// Programs kept.
 const MAX_PROGRAMS: usize = 256;
@@ -24,7 +25,7 @@ struct Key {
 
 #[derive(Debug)]
 struct Kept {
-    module: Arc<Module>,
+    compiled: Arc<Compiled>,
     bytes: usize,
     used: u64,
 }
@@ -57,22 +58,22 @@ impl Cache {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn get(&self, source: &str, limits: &GuestLimits) -> Option<Arc<Module>> {
+    pub(crate) fn get(&self, source: &str, limits: &GuestLimits) -> Option<Arc<Compiled>> {
         let key = key(source, limits);
         let mut programs = self.lock();
         programs.clock += 1;
         let now = programs.clock;
         let kept = programs.kept.get_mut(&key)?;
         kept.used = now;
-        Some(kept.module.clone())
+        Some(kept.compiled.clone())
     }
 
-    pub(crate) fn put(&self, source: &str, limits: &GuestLimits, module: Arc<Module>) {
+    pub(crate) fn put(&self, source: &str, limits: &GuestLimits, compiled: Arc<Compiled>) {
         let key = key(source, limits);
         let mut programs = self.lock();
         programs.clock += 1;
         let kept = Kept {
-            module,
+            compiled,
             bytes: source.len(),
             used: programs.clock,
         };

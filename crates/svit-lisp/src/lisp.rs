@@ -7,9 +7,8 @@ use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, Pos
 use svit_value::{Value, ValueLimits};
 
 use crate::cache::Cache;
-use crate::engine;
+use crate::engine::{self, Compiled};
 use crate::error::located;
-use crate::front::ir::Module;
 use crate::front::{Author, analyze};
 use crate::worker::{self, Lost};
 use crate::{LANGUAGE, LispError};
@@ -62,8 +61,8 @@ impl Guest for Lisp {
         let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
         let name = program.name.clone();
         let job = move || {
-            let module = checked(&cache, &program, &limits)?;
-            engine::run(&module, &program.name, input, host, &limits)
+            let compiled = checked(&cache, &program, &limits)?;
+            engine::run(&compiled, &program.name, input, host, &limits)
         };
         settle(&name, worker::run(job))
     }
@@ -95,7 +94,7 @@ fn checked(
     cache: &Cache,
     program: &Program,
     limits: &GuestLimits,
-) -> Result<Arc<Module>, GuestError> {
+) -> Result<Arc<Compiled>, GuestError> {
     if program.language.as_str() != LANGUAGE {
         let message = format!("the language is {}, not {LANGUAGE}", program.language);
         let message = located(&program.name, None, &message);
@@ -105,26 +104,23 @@ fn checked(
             message,
         ));
     }
-    if let Some(module) = cache.get(&program.source, limits) {
-        return Ok(module);
+    if let Some(compiled) = cache.get(&program.source, limits) {
+        return Ok(compiled);
     }
-    let module = parse(&program.source, limits).map_err(|error| error.into_guest(&program.name))?;
-    let module = Arc::new(module);
-    cache.put(&program.source, limits, module.clone());
-    Ok(module)
+    let compiled = parse(&program.source, limits);
+    let compiled = Arc::new(compiled.map_err(|error| error.into_guest(&program.name))?);
+    cache.put(&program.source, limits, compiled.clone());
+    Ok(compiled)
 }
 
 /// Reads, checks and compiles a program.
-fn parse(source: &str, limits: &GuestLimits) -> Result<Module, LispError> {
+fn parse(source: &str, limits: &GuestLimits) -> Result<Compiled, LispError> {
     let module = analyze(source, limits, Author::Script)?;
     let start = Position { line: 1, column: 1 };
-    let fail = |at, code, problem: &str| {
-        Err(LispError::Syntax {
-            at,
-            code,
-            problem: problem.into(),
-        })
-    };
+    fn fail(at: Position, code: &'static str, problem: &str) -> Result<Compiled, LispError> {
+        let problem = problem.into();
+        Err(LispError::Syntax { at, code, problem })
+    }
     match module.main.map(|main| &module.globals[main as usize]) {
         None => return fail(start, "no_main", engine::NO_MAIN),
         Some(main) if main.arity.is_none_or(|arity| !arity.accepts(1)) => {
@@ -132,10 +128,7 @@ fn parse(source: &str, limits: &GuestLimits) -> Result<Module, LispError> {
         }
         Some(_) => {}
     }
-    match engine::compile(&module, limits) {
-        Ok(()) => Ok(module),
-        Err(problem) => fail(start, "too_complex", &problem),
-    }
+    engine::compile(module, limits).or_else(|problem| fail(start, "too_complex", &problem))
 }
 
 /// The limits that a host has unless it says otherwise, for checking a text where there is no host.

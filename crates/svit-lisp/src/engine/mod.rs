@@ -23,7 +23,7 @@ pub(crate) use call::Native;
 pub(crate) type K = ketos::Value;
 
 use crate::error::located;
-use crate::front::ir::{Def, Module};
+use crate::front::ir::Module;
 use crate::table;
 use call::{Builtin, Hook};
 use emit::Emitter;
@@ -56,7 +56,7 @@ fn interpreter(limits: &GuestLimits) -> Interpreter {
 struct Loaded<'a> {
     interpreter: Interpreter,
     run: Rc<Run>,
-    module: &'a Module,
+    program: &'a Compiled,
     name: &'a str,
 }
 
@@ -82,61 +82,46 @@ impl Loaded<'_> {
     fn register(&self, index: u16) {
         let scope = self.interpreter.scope();
         let name = scope.add_name(&format!("!{}", table::row(index).name));
-        if scope.get_value(name).is_none() {
-            scope.add_value(name, Builtin::value(index, &self.run));
-        }
+        scope.add_value(name, Builtin::value(index, &self.run));
     }
 
     /// Loads the program and runs its top level.
-    fn load(&self) -> Result<Option<ketos::Name>, Failed> {
+    fn load(&self) -> Result<(), Failed> {
         let context = self.interpreter.context();
         let scope = self.interpreter.scope();
         let run = &self.run;
         let set = |name: &str, value: K| scope.add_value(scope.add_name(name), value);
+        let compiled = match &self.program.code {
+            Some(bytes) => {
+                let mut bytes = bytes.as_slice();
+                let loaded =
+                    ketos::encode::read_bytecode(&mut bytes, &std::path::PathBuf::new(), context)?;
+                for (name, value) in loaded.values {
+                    scope.add_value(name, value);
+                }
+                loaded.code
+            }
+            None => compile_into(context, &self.program.module)?,
+        };
         set("#ticks", K::new_foreign(Hook(run.clone())));
         set("#null", run.borrowed(Value::Null)?);
         set("#input", run.input.borrow().clone());
-        for index in internals().iter().chain(&self.module.builtins) {
+        for index in &self.program.builtins {
             self.register(*index);
         }
-        self.load_prelude()?;
-        let mut emitter = Emitter::new(context, self.module, '$');
+        let emitter = Emitter::new(context, &self.program.module, '$');
         for (name, value) in emitter.literals(run)? {
             scope.add_value(name, value);
         }
-        let mut pending = Vec::new();
-        for def in &self.module.defs {
-            pending.extend(emitter.compile(def)?);
-        }
-        for code in pending {
+        for code in compiled {
             ketos::exec::execute(context, code)?;
-        }
-        Ok(self.module.main.map(|main| emitter.global_name(main)))
-    }
-
-    fn load_prelude(&self) -> Result<(), Failed> {
-        if self.module.prelude.is_empty() {
-            return Ok(());
-        }
-        let prelude = prelude::prelude();
-        let context = self.interpreter.context();
-        let mut emitter = Emitter::new(context, &prelude.module, '!');
-        for number in prelude.needed(&self.module.prelude) {
-            let def = &prelude.module.defs[number];
-            for index in &prelude.builtins[number] {
-                self.register(*index);
-            }
-            if let Def::Function { .. } = def {
-                emitter.compile(def)?;
-            }
         }
         Ok(())
     }
 
     fn call_main(&self, input: K) -> Result<Value, Failed> {
-        let main = self.load()?;
-        let scope = self.interpreter.scope();
-        let Some(main) = main.and_then(|name| scope.get_value(name)) else {
+        self.load()?;
+        let Some(main) = self.interpreter.get_value("$main") else {
             return Err(run::soft("no_main", NO_MAIN).into());
         };
         let output = ketos::exec::call_function(self.interpreter.context(), main, vec![input])?;
@@ -202,6 +187,7 @@ impl Loaded<'_> {
         if by_builtin || matches!(failed, Failed::Fault(_)) {
             let site = self.run.site.get() as usize;
             return self
+                .program
                 .module
                 .sites
                 .get(site)
@@ -212,7 +198,12 @@ impl Loaded<'_> {
         trace.items().iter().rev().find_map(|item| match item {
             TraceItem::CallCode(_, name) => self.interpreter.scope().with_name(*name, |name| {
                 let name = name.strip_prefix('$')?;
-                let global = self.module.globals.iter().find(|g| &*g.name == name)?;
+                let global = self
+                    .program
+                    .module
+                    .globals
+                    .iter()
+                    .find(|g| &*g.name == name)?;
                 Some(global.at)
             }),
             _ => None,
@@ -236,9 +227,9 @@ fn internals() -> &'static [u16] {
     })
 }
 
-/// Runs a checked program once.
+/// Runs a compiled program once.
 pub(crate) fn run(
-    module: &Module,
+    program: &Compiled,
     name: &str,
     input: Value,
     host: Arc<dyn Host>,
@@ -247,7 +238,7 @@ pub(crate) fn run(
     let loaded = Loaded {
         interpreter: interpreter(limits),
         run: Rc::new(Run::new(host, limits)),
-        module,
+        program,
         name,
     };
     let input = match loaded.run.borrowed(input) {
@@ -261,23 +252,71 @@ pub(crate) fn run(
     result.map_err(|failed| loaded.error(failed))
 }
 
-/// Has the engine compile a program, to find what only it can refuse.
-pub(crate) fn compile(module: &Module, limits: &GuestLimits) -> Result<(), String> {
-    let interpreter = interpreter(limits);
-    let mut emitter = Emitter::new(interpreter.context(), module, '$');
-    for def in &module.defs {
-        if let Err(error) = emitter.compile(def) {
-            ketos::clear_traceback();
-            return Err(match error {
-                ketos::Error::CompileError(ketos::CompileError::OperandOverflow(_)) => {
-                    "a function is too large; split it".into()
-                }
-                ketos::Error::ExecError(_) => {
-                    "a condition that is always the same must be true or false".into()
-                }
-                _ => "the engine cannot compile this program".into(),
-            });
+/// A checked program and the engine's code for it, as bytes that any thread can load.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    module: Module,
+    /// None if the program is too large for the engine's encoding; it is then compiled for each run.
+    code: Option<Vec<u8>>,
+    /// Rows of the built-ins that it needs, those of the prelude included.
+    builtins: Vec<u16>,
+}
+
+/// Compiles the functions that the program and its part of the prelude define, and gives the code that
+/// must run for the rest of its top level.
+fn compile_into(
+    context: &ketos::Context,
+    module: &Module,
+) -> Result<Vec<Rc<ketos::Code>>, ketos::Error> {
+    if !module.prelude.is_empty() {
+        let prelude = prelude::prelude();
+        let mut emitter = Emitter::new(context, &prelude.module, '!');
+        for number in prelude.needed(&module.prelude) {
+            emitter.compile(&prelude.module.defs[number])?;
         }
     }
-    Ok(())
+    let mut emitter = Emitter::new(context, module, '$');
+    let mut pending = Vec::new();
+    for def in &module.defs {
+        pending.extend(emitter.compile(def)?);
+    }
+    Ok(pending)
+}
+
+/// Compiles a checked program.
+pub(crate) fn compile(module: Module, limits: &GuestLimits) -> Result<Compiled, String> {
+    let interpreter = interpreter(limits);
+    let context = interpreter.context();
+    let pending = compile_into(context, &module).map_err(|error| {
+        ketos::clear_traceback();
+        match error {
+            ketos::Error::CompileError(ketos::CompileError::OperandOverflow(_)) => {
+                "a function is too large; split it".to_owned()
+            }
+            ketos::Error::ExecError(_) => {
+                "a condition that is always the same must be true or false".to_owned()
+            }
+            _ => "the engine cannot compile this program".to_owned(),
+        }
+    })?;
+    let scope = interpreter.scope();
+    let code = ketos::module::ModuleCode::new(pending, scope);
+    let mut bytes = Vec::new();
+    let path = std::path::PathBuf::new();
+    let encoded = ketos::encode::write_bytecode(&mut bytes, &path, &code, &scope.borrow_names());
+    let mut builtins: Vec<u16> = internals().to_vec();
+    builtins.extend(&module.builtins);
+    if !module.prelude.is_empty() {
+        let prelude = prelude::prelude();
+        for number in prelude.needed(&module.prelude) {
+            builtins.extend(&prelude.builtins[number]);
+        }
+    }
+    builtins.sort_unstable();
+    builtins.dedup();
+    Ok(Compiled {
+        module,
+        code: encoded.is_ok().then_some(bytes),
+        builtins,
+    })
 }

@@ -193,7 +193,7 @@ pub(super) fn unknown<'a>(name: &str, globals: impl Iterator<Item = &'a Arc<str>
         .map(|g| &**g)
         .chain(known)
         .map(|known| (distance(name, known), known))
-        .filter(|&(d, known)| d <= 1 + known.len() / 5)
+        .filter(|&(d, known)| d <= known.len().div_ceil(3))
         .min();
     match closest {
         Some((_, known)) => format!("`{name}` is not defined; did you mean `{known}`?"),
