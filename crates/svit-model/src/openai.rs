@@ -15,6 +15,7 @@ mod redact;
 mod request;
 mod responses;
 mod retry_after;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod transport;

@@ -1,8 +1,7 @@
 //! Sends a request with `genai`, and reads the frames that it shows.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -10,12 +9,12 @@ use futures_util::{Stream, stream};
 use genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ChatStream, FrameCtx, RawFrameRef};
 use genai::{Error as GenaiError, ServiceTarget};
 use serde_json::Value as Json;
-use tracing::dispatcher::{Dispatch, with_default};
 
 use super::chat::ChatReader;
 use super::failure::from_genai;
 use super::redact::Redact;
 use super::responses::ResponsesReader;
+use super::silence::{in_silence, silent};
 use crate::error::ModelError;
 use crate::event::{ModelEvent, ModelStream};
 
@@ -71,7 +70,7 @@ impl Call {
         let options = self
             .options
             .with_raw_frame_sink_arc(Arc::clone(&frames) as Arc<dyn ChatFrameSink>);
-        let begun = quietly(
+        let begun = silent(
             self.client
                 .exec_chat_stream(self.target, self.chat, Some(&options)),
         )
@@ -93,7 +92,7 @@ impl Call {
     /// Fetches a whole answer.
     pub(super) async fn document(mut self) -> Result<ModelStream, ModelError> {
         let options = self.options.with_capture_raw_body(true);
-        let answer = quietly(
+        let answer = silent(
             self.client
                 .exec_chat(self.target, self.chat, Some(&options)),
         )
@@ -194,7 +193,7 @@ impl Stream for Answer {
             if tokio::runtime::Handle::try_current().is_err() {
                 return this.over(ModelError::NoRuntime);
             }
-            let polled = with_default(&Dispatch::none(), || Pin::new(inner).poll_next(context));
+            let polled = in_silence(|| Pin::new(inner).poll_next(context));
             match polled {
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(Some(Err(error))) => this.end = Some(from_genai(error, &this.redact)),
@@ -213,10 +212,4 @@ impl Stream for Answer {
             }
         }
     }
-}
-
-/// Runs a future of `genai`'s without its log lines: they hold what was said, and what servers echo.
-async fn quietly<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    poll_fn(|context| with_default(&Dispatch::none(), || future.as_mut().poll(context))).await
 }

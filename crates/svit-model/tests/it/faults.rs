@@ -149,6 +149,7 @@ async fn no_broken_answer_passes_for_a_whole_one() {
     ];
     let patient = OpenAI::new("loopback-key").idle_timeout(Duration::from_secs(30));
     let impatient = patient.clone().idle_timeout(Duration::from_millis(700));
+    let mut all = Vec::new();
     for mode in MODES {
         for reply in &replies {
             let whole = ModelServer::start(Script::requests([reply.clone()]))
@@ -194,9 +195,10 @@ async fn no_broken_answer_passes_for_a_whole_one() {
                 };
                 assert!(right, "{mode:?} {fault:?}: {error:?}");
             });
-            futures_util::future::join_all(cases).await;
+            all.extend(cases);
         }
     }
+    futures_util::future::join_all(all).await;
 }
 
 #[tokio::test]
