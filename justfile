@@ -37,6 +37,10 @@ tidy:
 bench *ARGS:
     cargo xtask bench {{ARGS}}
 
+# build the fuzz targets and run each for a minute: `just fuzz decode --seconds 600`
+fuzz *ARGS:
+    cargo xtask fuzz {{ARGS}}
+
 # what to run before asking for a review
 pre-pr: check layers tidy test examples
 

@@ -14,6 +14,7 @@ mod command;
 mod examples;
 mod features;
 mod finding;
+mod fuzz;
 mod knowledge;
 mod layers;
 mod links;
@@ -34,6 +35,8 @@ cargo xtask NAME
   examples [NAME]     builds every example and runs it in an empty directory, without keys
   bench [--only NAME] [--json FILE]
                       runs every bench that prints rows, and prints them as one table
+  fuzz [TARGET] [--seconds N]
+                      builds the fuzz targets and runs each for a while
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["examples"] => examples::command(None),
         ["examples", only] => examples::command(Some(only)),
         ["bench", rest @ ..] => bench::command(rest),
+        ["fuzz", rest @ ..] => fuzz::command(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
