@@ -78,7 +78,14 @@ pub(super) fn rows() -> Vec<Row> {
             (2, 2),
             xor,
         ),
-        row("id", "(id value)", LOGIC, "The value itself.", (1, 1), id),
+        row(
+            "identity",
+            "(identity value)",
+            LOGIC,
+            "The value itself.",
+            (1, 1),
+            identity,
+        ),
         row(
             "type-of",
             "(type-of value)",
@@ -224,7 +231,7 @@ fn xor(_call: &Call<'_>, args: &[K]) -> Outcome {
     Ok(K::Bool(bool_at(args, 0)? ^ bool_at(args, 1)?))
 }
 
-fn id(_call: &Call<'_>, args: &[K]) -> Outcome {
+fn identity(_call: &Call<'_>, args: &[K]) -> Outcome {
     Ok(args[0].clone())
 }
 

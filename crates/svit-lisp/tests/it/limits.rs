@@ -127,8 +127,8 @@ fn killers() -> Vec<(&'static str, String, &'static str)> {
         ("a built-in as output", "(list upper)".into(), "conversion"),
         ("a function written to the tree", "(write \"/memory/f\" (lambda () 1))".into(), "conversion"),
         ("a write past the limits", with_pre("(write \"/memory/x\" (dbl \"x\" 21))"), "value_too_large"),
-        ("calling a number", "((id 5) 1)".into(), "wrong_type"),
-        ("a condition that is no boolean", "(if (id 5) 1 2)".into(), "wrong_type"),
+        ("calling a number", "((identity 5) 1)".into(), "wrong_type"),
+        ("a condition that is no boolean", "(if (identity 5) 1 2)".into(), "wrong_type"),
         ("order of names", "(< 'a 'b)".into(), "names_have_no_order"),
         ("order of names at run time", "(let ((a 'x)) (< a a))".into(), "not_comparable"),
         ("sort of names", "(sort '(b a))".into(), "not_comparable"),
@@ -191,7 +191,7 @@ fn every_killer_ends_in_a_clean_error() {
             wrong.push(format!("{name}: expected {expected}, found {result:?}"));
         }
         let took = start.elapsed().as_millis();
-        if took > 4_000 {
+        if took > 15_000 {
             wrong.push(format!("{name}: took {took} ms"));
         }
     }
@@ -241,7 +241,7 @@ fn the_wall_clock_ends_a_run_and_waits_do_not_count() {
     let (result, _) = run_with(&with_pre("(spin 0)"), short(), u64::MAX);
     assert_eq!(result.unwrap_err().kind, GuestErrorKind::Timeout);
     let (result, _) = run(
-        "(do (port-call \"slow\" 1) (length (map id (range 100))))",
+        "(do (port-call \"slow\" 1) (length (map identity (range 100))))",
         short(),
     );
     assert_eq!(result.unwrap(), Value::from(100));

@@ -7,6 +7,8 @@
     reason = "tests"
 )]
 
+mod corpus;
+mod fuzz;
 mod host;
 mod language;
 mod limits;
