@@ -53,6 +53,7 @@
 //! - A server's redirects are not followed, and only `OpenAI::from_env` looks at proxy variables.
 //! - A stream needs its end marker (`[DONE]` after a finish reason, or `response.completed`). A server that never
 //!   sends one can be asked without streaming only.
+//! - The bound on an answer's size (64 MiB) holds for streams; one document is read whole.
 //! - [`Retry`] and `OpenAI` need a tokio runtime with time (and I/O); without one they fail, they do not panic.
 //!
 //! # Features

@@ -1,6 +1,8 @@
 //! Settings: the environment, base URLs, which format is used.
 
 use futures_util::FutureExt;
+use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::message::Message;
@@ -134,4 +136,75 @@ fn outside_a_runtime_there_is_an_error_and_no_panic() {
             .code(),
         "no_runtime"
     );
+}
+
+/// JSON that looks like events here and there.
+fn event() -> impl Strategy<Value = serde_json::Value> {
+    let word = prop_oneof![
+        Just("response.output_item.done"),
+        Just("response.output_text.delta"),
+        Just("response.completed"),
+        Just("completed"),
+        Just("function_call"),
+        Just("message"),
+        Just("{"),
+        Just("stop"),
+    ];
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<i64>().prop_map(|number| json!(number)),
+        (-2_i64..3).prop_map(|number| json!(number)),
+        word.prop_map(|word| json!(word)),
+    ];
+    let field = prop::sample::select(vec![
+        "type",
+        "choices",
+        "delta",
+        "message",
+        "tool_calls",
+        "index",
+        "id",
+        "function",
+        "name",
+        "arguments",
+        "item",
+        "output_index",
+        "response",
+        "output",
+        "status",
+        "usage",
+        "error",
+        "finish_reason",
+        "content",
+        "text",
+    ]);
+    leaf.prop_recursive(6, 40, 5, move |inside| {
+        prop_oneof![
+            prop::collection::vec(inside.clone(), 0..4).prop_map(|items| json!(items)),
+            prop::collection::btree_map(field.clone(), inside, 0..6)
+                .prop_map(|fields| json!(fields)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_sends_there_is_one_end_or_an_error(
+        events in prop::collection::vec(event(), 0..6),
+    ) {
+        let redact = Redact::new(&SecretString::from("key"), &Endpoint::standard());
+        let mut chat = chat::ChatReader::default();
+        let mut responses = responses::ResponsesReader::default();
+        for event in &events {
+            let mut out = std::collections::VecDeque::new();
+            let text = event.to_string();
+            for result in [chat.frame(&text, &redact, &mut out), responses.frame(&text, &redact, &mut out)] {
+                if result.is_err() {
+                    continue;
+                }
+                let ends = out.iter().filter(|event| matches!(event, crate::ModelEvent::Finish(_))).count();
+                prop_assert!(ends <= 1);
+            }
+        }
+    }
 }

@@ -7,6 +7,8 @@ use serde_json::json;
 use svit_model::{FinishReason, Message, ModelError, OpenAI, Provider, TransientCause};
 use svit_testkit::model_server::{Call, Fault, ModelServer, Outcome, Reply, Script};
 use svit_value::value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::ask::{MODES, ask, failure, failure_of, is_broken, provider, request};
 
@@ -292,7 +294,7 @@ async fn dropping_the_stream_or_the_future_closes_the_connection() {
 
 #[tokio::test]
 async fn an_unreachable_server_is_named() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1?token=hidden", listener.local_addr().unwrap());
     drop(listener);
     for url in [url.as_str(), "http://no-such-host.invalid/v1"] {
@@ -339,4 +341,76 @@ fn a_stream_polled_outside_its_runtime_is_an_error_and_no_panic() {
     };
     assert_eq!(error.code(), "no_runtime");
     assert!(stream.next().now_or_never().unwrap().is_none());
+}
+
+/// The base URL of a listener that answers every connection with these octets, or holds it open for `None`.
+async fn canned(answer: Option<&'static str>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            match answer {
+                Some(answer) => drop(stream.write_all(answer.as_bytes()).await),
+                None => held.push(stream),
+            }
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+#[tokio::test]
+async fn what_is_no_model_server_is_told_apart() {
+    let html =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 15\r\n\r\n<html>Hi</html>";
+    let away = "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
+    let empty = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    let teapot = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 5\r\n\r\nOops.";
+    for (answer, code) in [
+        (Some(html), "transient"),
+        (Some(away), "invalid"),
+        (Some(empty), "transient"),
+        (Some(teapot), "transient"),
+        (Some("SSH-2.0-OpenSSH\r\n"), "transient"),
+        (None, "transient"),
+    ] {
+        let url = canned(answer).await;
+        for streaming in [true, false] {
+            for openai in [OpenAI::new("some-key"), OpenAI::new("some-key").responses()] {
+                let openai = openai
+                    .base_url(&url)
+                    .streaming(streaming)
+                    .idle_timeout(Duration::from_millis(500));
+                let error = ask(&openai, request(vec![Message::user("Hello?")]))
+                    .await
+                    .unwrap_err();
+                assert_eq!(error.code(), code, "{answer:?} {streaming} {error:?}");
+            }
+        }
+        let secure = OpenAI::new("some-key").base_url(url.replace("http:", "https:"));
+        let secure = secure.idle_timeout(Duration::from_millis(500));
+        let error = ask(&secure, request(vec![Message::user("Hello?")]))
+            .await
+            .unwrap_err();
+        // Nothing is said at all: whether that is a slow connection or a slow answer is anybody's guess.
+        let timeout = answer.is_none() && error.code() == "transient";
+        assert!(
+            timeout || error.code() == "unreachable",
+            "{answer:?} {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_stopped() {
+    // 70 words of 1 MiB each.
+    let text = format!("{} ", "x".repeat(1 << 20)).repeat(70);
+    let server = ModelServer::start(Script::turns([Reply::text(text)]))
+        .await
+        .unwrap();
+    let asked = request(vec![Message::user("Hello?")]);
+    let error = ask(&provider(&server, MODES[0]), asked).await.unwrap_err();
+    assert_eq!(error.code(), "answer_too_large");
 }
