@@ -11,7 +11,7 @@ use svit_txn::{StoreError, StoreResult};
 
 use crate::fault::{io as io_error, refused, unavailable};
 use crate::mark::{Found, LockError, Sidecar, beside, peek};
-use crate::session::{canonical, sync_folder};
+use crate::opening::{canonical, sync_folder};
 use crate::store::TursoProcessStore;
 use crate::verify::Verification;
 

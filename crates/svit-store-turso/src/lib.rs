@@ -31,6 +31,7 @@ mod fault;
 mod head;
 mod header;
 mod mark;
+mod opening;
 mod options;
 mod owner;
 mod prepared;

@@ -13,9 +13,10 @@ use svit_txn::StoreError;
 
 use crate::apply::Written;
 use crate::fault::unavailable;
+use crate::opening::canonical;
 use crate::options::OpenOptions;
 use crate::prepared::Write;
-use crate::session::{OpenError, Session, canonical};
+use crate::session::{OpenError, Session};
 
 /// Where an answer goes: a channel that carries one message.
 pub(crate) type Answer<T> = Sender<Result<T, StoreError>>;
@@ -83,6 +84,7 @@ fn open(path: &Path, options: &OpenOptions) -> Result<Session, StoreError> {
 fn serve(mut session: Session, commands: &Receiver<Command>, batch: usize) {
     let mut writes = Vec::new();
     let mut answers = Vec::new();
+    let mut reads = Vec::new();
     let mut closing = Vec::new();
     while let Ok(first) = commands.recv_blocking() {
         let mut next = Some(first);
@@ -93,28 +95,31 @@ fn serve(mut session: Session, commands: &Receiver<Command>, batch: usize) {
                     writes.push(write);
                     answers.push(answer);
                 }
-                Command::Read(read) => read(&mut session),
+                Command::Read(read) => reads.push(read),
                 Command::Close(answer) => {
                     // Nothing new comes in; what is waiting is still served.
                     commands.close();
                     closing.push(answer);
                 }
             }
-            // Reads are served at once and see what is committed. They count, so that a stream of
-            // them cannot keep writes waiting.
+            // Reads count, too, so that a stream of them cannot keep writes waiting.
             taken += 1;
             if taken < batch {
                 next = commands.try_recv().ok();
             }
         }
-        if writes.is_empty() {
-            continue;
+        if !writes.is_empty() {
+            let results = session.commit(&writes);
+            writes.clear();
+            for (answer, result) in answers.drain(..).zip(results) {
+                // A caller that is gone changes nothing.
+                let _ = answer.try_send(result);
+            }
         }
-        let results = session.commit(&writes);
-        writes.clear();
-        for (answer, result) in answers.drain(..).zip(results) {
-            // A caller that is gone changes nothing.
-            let _ = answer.try_send(result);
+        // Behind the writes: a read that was sent after a write sees it, even if its caller did not
+        // wait for the answer. Whoever settles a forgotten write relies on that.
+        for read in reads.drain(..) {
+            read(&mut session);
         }
     }
     session.close();

@@ -1,8 +1,6 @@
 //! One open database on its owner thread: opening it, committing a batch, and settling a commit
 //! whose outcome SQLite could not tell.
 
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,12 +10,12 @@ use svit_value::Digest;
 use crate::apply::{Applying, Written};
 use crate::checks::Checked;
 use crate::fault::{Fault, again, io as io_error, refused, unavailable};
-use crate::header::{APPLICATION_ID, Header, USER_VERSION};
-use crate::mark::{Found, LockError, Mark, Sidecar, beside};
-use crate::options::{OpenOptions, Synchronous};
+use crate::mark::{LockError, Mark, Sidecar, beside};
+use crate::opening::{Live, judge, keep_wal, open_live, prepare_file, quick_check};
+use crate::options::OpenOptions;
 use crate::prepared::Write;
 use crate::read::Reading;
-use crate::schema::{self, Meta};
+use crate::schema::Meta;
 use crate::sql::{Connection, SqlError, code};
 use crate::stats::Counters;
 use crate::sums::Sum;
@@ -44,24 +42,24 @@ pub(crate) enum Injected {
     NotLanded,
     /// The commit lands, and then its success is lost.
     Landed,
+    /// The database cannot be opened again.
+    Unreadable,
 }
 
 enum State {
     Live(Box<Live>),
-    /// The connection was dropped after a failure. The next command tries to open it again.
+    /// The connection was dropped after a failure. The next command tries to open it again, and
+    /// syncs anew what a failed sync may have left unwritten.
     Lost {
         why: String,
+        resync: bool,
+        /// The state after a commit whose outcome is open: the database may stand there as well.
+        also: Option<Meta>,
     },
     /// Nothing more is done with this file.
     Stopped {
         why: String,
     },
-}
-
-struct Live {
-    connection: Connection,
-    database: Watched,
-    wal: Option<Watched>,
 }
 
 /// What a failed lock or an open database came to.
@@ -77,22 +75,6 @@ impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
         OpenError::Store(error)
     }
-}
-
-/// The one name under which the file is known: absolute, and without links.
-pub(crate) fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
-    let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else {
-        return Err(unavailable(format!("{} names no file", path.display())));
-    };
-    if let Ok(whole) = fs::canonicalize(path) {
-        return Ok(whole);
-    }
-    let parent = match parent.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => parent,
-    };
-    let folder = fs::canonicalize(parent).map_err(|error| io_error(parent, "find", &error))?;
-    Ok(folder.join(name))
 }
 
 impl Session {
@@ -305,8 +287,13 @@ impl Session {
         }
         live.connection.execute("COMMIT", &[])?;
         #[cfg(test)]
-        if self.injected.take() == Some(Injected::Landed) {
-            return Err(injected());
+        match self.injected {
+            Some(Injected::Landed) => {
+                self.injected = None;
+                return Err(injected());
+            }
+            Some(Injected::Unreadable) => return Err(injected()),
+            _ => {}
         }
         Ok(())
     }
@@ -317,39 +304,41 @@ impl Session {
     fn settle(&mut self, after: &Meta, error: &SqlError) -> Result<(), StoreError> {
         tracing::warn!(%error, batch = after.batch, "a commit of unknown outcome is being settled");
         self.lose(error);
-        let landed = match self.reopen(&[self.meta, *after]) {
-            Ok(found) => found == *after,
-            Err(reopening) => {
-                return Err(StoreError::Unknown {
-                    why: format!("{error}; then {reopening}"),
-                });
-            }
+        if let State::Lost { also, .. } = &mut self.state {
+            *also = Some(*after);
+        }
+        let unknown = |then: StoreError| StoreError::Unknown {
+            why: format!("{error}; then {then}"),
         };
-        if !landed {
+        let found = self.reopen().map_err(unknown)?;
+        if found != *after {
             return Err(refused(&self.path, error));
         }
-        // The sync may be what failed. Copying the WAL into the database syncs anew, and through
-        // other pages: only after that is the batch known to be durable.
-        self.checkpoint().map_err(|error| {
-            self.lose(&error);
-            StoreError::Unknown {
-                why: format!("the batch landed but could not be synced again: {error}"),
-            }
-        })
+        match resyncs(error) {
+            true => Ok(()),
+            false => self.resync().map_err(unknown),
+        }
     }
 
-    fn checkpoint(&mut self) -> Result<(), SqlError> {
+    /// Copies the WAL into the database. That writes and syncs anew, and through other pages, what
+    /// a failed sync left unwritten and the system has forgotten: only then does the next sync
+    /// cover all that is read here.
+    fn resync(&mut self) -> Result<(), StoreError> {
         let State::Live(live) = &mut self.state else {
-            return Err(SqlError::Misuse("no connection".to_owned()));
+            return Err(self.closed());
         };
-        match live
-            .connection
-            .pragma("PRAGMA wal_checkpoint(TRUNCATE)")?
-            .as_str()
-        {
-            "0" => Ok(()),
-            busy => Err(SqlError::Misuse(format!("checkpoint was busy: {busy}"))),
-        }
+        let error = match live.connection.pragma("PRAGMA wal_checkpoint(TRUNCATE)") {
+            Ok(busy) if busy == "0" => return Ok(()),
+            Ok(_) => SqlError::Misuse("the checkpoint was busy".to_owned()),
+            Err(error) => error,
+        };
+        self.checked.forget();
+        self.state = State::Lost {
+            why: error.to_string(),
+            resync: true,
+            also: None,
+        };
+        Err(refused(&self.path, &error))
     }
 
     /// Ends a transaction that cannot go on. Nothing of it was committed.
@@ -369,9 +358,15 @@ impl Session {
 
     /// Drops the connection; the next command opens it again.
     fn lose(&mut self, error: &SqlError) {
-        self.checked = Checked::default();
+        self.checked.forget();
+        let (before, also) = match self.state {
+            State::Lost { resync, also, .. } => (resync, also),
+            State::Live(_) | State::Stopped { .. } => (false, None),
+        };
         self.state = State::Lost {
             why: error.to_string(),
+            resync: before || resyncs(error),
+            also,
         };
     }
 
@@ -379,23 +374,29 @@ impl Session {
         match &self.state {
             State::Live(_) => Ok(()),
             State::Stopped { .. } => Err(self.closed()),
-            State::Lost { .. } => {
-                let last = self.meta;
-                self.reopen(&[last]).map(drop)
-            }
+            State::Lost { .. } => self.reopen().map(drop),
         }
     }
 
-    /// Opens the connection again. The database must stand at one of the `expected` states;
-    /// anything else means that it lost or gained commits, and stops the store.
-    fn reopen(&mut self, expected: &[Meta]) -> Result<Meta, StoreError> {
-        let (live, meta) = open_live(&self.path, &self.options)?;
-        if !expected.contains(&meta) {
+    /// Opens a lost connection again. The database must stand where it was left, or where the
+    /// commit whose outcome is open would have brought it; anything else means that it lost or
+    /// gained commits, and stops the store.
+    fn reopen(&mut self) -> Result<Meta, StoreError> {
+        let State::Lost { resync, also, .. } = self.state else {
+            return Err(self.closed());
+        };
+        #[cfg(test)]
+        if self.injected == Some(Injected::Unreadable) {
+            self.injected = None;
+            return Err(unavailable("injected by a test"));
+        }
+        let (live, found) = open_live(&self.path, &self.options)?;
+        if found != self.meta && Some(found) != also {
             let why = format!(
                 "{} stood at batch {} and now stands at batch {}",
                 self.path.display(),
                 self.meta.batch,
-                meta.batch
+                found.batch
             );
             self.state = State::Stopped { why: why.clone() };
             return Err(StoreError::Corrupt {
@@ -403,14 +404,17 @@ impl Session {
                 place: self.path.display().to_string(),
             });
         }
+        self.meta = found;
         self.state = State::Live(Box::new(live));
-        self.meta = meta;
-        Ok(meta)
+        if resync {
+            self.resync()?;
+        }
+        Ok(found)
     }
 
     fn closed(&self) -> StoreError {
         match &self.state {
-            State::Stopped { why } | State::Lost { why } => unavailable(why),
+            State::Stopped { why } | State::Lost { why, .. } => unavailable(why),
             State::Live(_) => unavailable("open"),
         }
     }
@@ -455,6 +459,11 @@ struct Applied {
     meta: Option<Meta>,
 }
 
+/// A full disk refuses to write; only other failures can leave unwritten what was to be synced.
+fn resyncs(error: &SqlError) -> bool {
+    error.primary() != code::FULL
+}
+
 /// Failures that concern the file, not the one write that met them.
 fn ends_batch(error: &SqlError) -> bool {
     matches!(
@@ -486,304 +495,6 @@ fn mark_of(meta: &Meta) -> Mark {
         store: meta.store,
         batch: meta.batch,
         digest: meta.digest,
-    }
-}
-
-/// Sees that the file is a store, or makes a new one where nothing is.
-fn prepare_file(path: &Path, found: &Found, options: &OpenOptions) -> Result<(), StoreError> {
-    match Header::read(path).map_err(|error| io_error(path, "read", &error))? {
-        Header::Absent => {
-            let wal = beside(path, "-wal");
-            if fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
-                return Err(StoreError::Corrupt {
-                    what: "the database is missing, but its WAL is there".to_owned(),
-                    place: path.display().to_string(),
-                });
-            }
-            if let Found::Written {
-                mark: Some(mark), ..
-            } = found
-                && mark.batch > 0
-                && !options.accept_older
-            {
-                return Err(behind(
-                    path,
-                    &format!(
-                        "is missing, but its mark in {} says that it had {} batches; remove both to begin anew",
-                        Sidecar::path_for(path).display(),
-                        mark.batch
-                    ),
-                ));
-            }
-            create(path)
-        }
-        Header::Foreign => Err(StoreError::NotAStore {
-            path: path.to_owned(),
-            why: "it does not begin like an SQLite database".to_owned(),
-        }),
-        Header::Sqlite { application_id, .. } if application_id != APPLICATION_ID => {
-            Err(StoreError::NotAStore {
-                path: path.to_owned(),
-                why: format!("it belongs to application {application_id:#010x}"),
-            })
-        }
-        Header::Sqlite { user_version, .. } => {
-            check_version(path, i64::from(user_version))?;
-            check_writable(path)
-        }
-    }
-}
-
-fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
-    let supported = i64::from(USER_VERSION);
-    if found > supported {
-        return Err(StoreError::NewerFormat {
-            path: path.to_owned(),
-            found,
-            supported,
-        });
-    }
-    if found < supported {
-        return Err(StoreError::NotAStore {
-            path: path.to_owned(),
-            why: format!("it has format {found}, which was never released"),
-        });
-    }
-    Ok(())
-}
-
-/// SQLite opens a read-only file without a word and fails at the first write: say it at open.
-fn check_writable(path: &Path) -> Result<(), StoreError> {
-    let read_only = fs::metadata(path)
-        .map_err(|error| io_error(path, "look at", &error))?
-        .permissions()
-        .readonly();
-    if read_only {
-        return Err(unavailable(format!("{} is read-only", path.display())));
-    }
-    File::options()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map(drop)
-        .map_err(|error| io_error(path, "write to", &error))
-}
-
-/// Makes a new store beside its place, whole and synced, and moves it there: whoever finds a file
-/// there finds a store.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let draft = beside(path, "-new");
-    for suffix in ["", "-wal", "-journal"] {
-        match fs::remove_file(beside(&draft, suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(io_error(&draft, "remove", &error));
-            }
-            _ => {}
-        }
-    }
-    let mut connection = Connection::open(&draft).map_err(|error| refused(&draft, &error))?;
-    make(&mut connection).map_err(|error| refused(&draft, &error))?;
-    drop(connection);
-    let failed = |error: io::Error| io_error(path, "create", &error);
-    File::open(&draft)
-        .and_then(|file| file.sync_all())
-        .map_err(failed)?;
-    fs::rename(&draft, path).map_err(failed)?;
-    sync_folder(path).map_err(failed)
-}
-
-fn make(connection: &mut Connection) -> Result<(), SqlError> {
-    connection.pragma("PRAGMA page_size=4096")?;
-    connection.pragma("PRAGMA locking_mode=EXCLUSIVE")?;
-    connection.pragma("PRAGMA journal_mode=WAL")?;
-    schema::create(connection, draw())?;
-    connection
-        .pragma("PRAGMA wal_checkpoint(TRUNCATE)")
-        .map(drop)
-}
-
-/// Sixteen bytes that no other store has.
-fn draw() -> [u8; 16] {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let mut bytes = [0; 16];
-    for half in bytes.chunks_mut(8) {
-        half.copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
-    }
-    bytes
-}
-
-/// Makes a rename in the folder of `path` durable.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
-/// Opens the connection, sets it up, and reads `meta`.
-fn open_live(path: &Path, options: &OpenOptions) -> Result<(Live, Meta), StoreError> {
-    // Before the connection: what is replaced while it opens is noticed at the first batch.
-    let database = Watched::growing(path).map_err(|error| io_error(path, "look at", &error))?;
-    let failed = |error: SqlError| match error.primary() {
-        code::BUSY | code::LOCKED => StoreError::InUse {
-            path: path.to_owned(),
-            pid: None,
-        },
-        // Its own statements are right, so a plain error means that the schema is not.
-        1 => StoreError::Corrupt {
-            what: error.to_string(),
-            place: path.display().to_string(),
-        },
-        _ => refused(path, &error),
-    };
-    let mut connection = Connection::open(path).map_err(failed)?;
-    configure(&mut connection, options).map_err(failed)?;
-    let version = connection.pragma("PRAGMA user_version").map_err(failed)?;
-    check_version(path, version.parse().unwrap_or(0))?;
-    if let Some(table) = schema::differs(&mut connection).map_err(failed)? {
-        return Err(StoreError::Corrupt {
-            what: format!("the definition of {table} is not the one that was made"),
-            place: format!("{} sqlite_schema", path.display()),
-        });
-    }
-    let Some(meta) = Meta::read(&mut connection).map_err(failed)? else {
-        return Err(StoreError::Corrupt {
-            what: "the row that describes the store is damaged".to_owned(),
-            place: format!("{} meta", path.display()),
-        });
-    };
-    let wal = Watched::reused(&beside(path, "-wal")).ok();
-    let live = Live {
-        connection,
-        database,
-        wal,
-    };
-    Ok((live, meta))
-}
-
-/// Sets the pragmas, in this order, and sees that each took effect: SQLite ignores what it cannot
-/// do without an error.
-fn configure(connection: &mut Connection, options: &OpenOptions) -> Result<(), SqlError> {
-    let synchronous = match options.synchronous {
-        Synchronous::Full => 2,
-        Synchronous::Normal => 1,
-    };
-    // A WAL that has once grown large is cut to this when it is reused.
-    let journal_size = u64::from(options.wal_pages) * 4096 * 4;
-    let pragmas = [
-        (
-            "locking_mode",
-            "EXCLUSIVE".to_owned(),
-            "exclusive".to_owned(),
-        ),
-        ("journal_mode", "WAL".to_owned(), "wal".to_owned()),
-        (
-            "synchronous",
-            synchronous.to_string(),
-            synchronous.to_string(),
-        ),
-        ("foreign_keys", "ON".to_owned(), "1".to_owned()),
-        (
-            "wal_autocheckpoint",
-            options.wal_pages.to_string(),
-            options.wal_pages.to_string(),
-        ),
-        (
-            "journal_size_limit",
-            journal_size.to_string(),
-            journal_size.to_string(),
-        ),
-        ("cell_size_check", "ON".to_owned(), "1".to_owned()),
-    ];
-    for (name, value, wanted) in pragmas {
-        let said = connection.pragma(&format!("PRAGMA {name}={value}"))?;
-        let found = match said.is_empty() {
-            true => connection.pragma(&format!("PRAGMA {name}"))?,
-            false => said,
-        };
-        if found != wanted {
-            return Err(SqlError::Misuse(format!(
-                "PRAGMA {name}={value} left it at {found:?}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Compares the database with the mark that was written before its last acknowledgement.
-fn judge(path: &Path, found: &Found, meta: &Meta, options: &OpenOptions) -> Result<(), StoreError> {
-    let sidecar = Sidecar::path_for(path);
-    let error = match found {
-        Found::Nothing | Found::Written { mark: None, .. } => return Ok(()),
-        Found::Damaged => StoreError::Corrupt {
-            what: "the mark is damaged".to_owned(),
-            place: sidecar.display().to_string(),
-        },
-        Found::Written {
-            mark: Some(mark), ..
-        } if mark.store != meta.store => behind(
-            path,
-            &format!(
-                "is not the store that the mark in {} belongs to",
-                sidecar.display()
-            ),
-        ),
-        Found::Written {
-            mark: Some(mark), ..
-        } if meta.batch < mark.batch => behind(
-            path,
-            &format!(
-                "is behind its mark: it holds {} batches of the {} that were acknowledged; a WAL was lost or damaged",
-                meta.batch, mark.batch
-            ),
-        ),
-        Found::Written {
-            mark: Some(mark), ..
-        } if meta.batch == mark.batch && meta.digest != mark.digest => behind(
-            path,
-            &format!("has another batch {} than its mark", mark.batch),
-        ),
-        Found::Written { .. } => return Ok(()),
-    };
-    if options.accept_older {
-        tracing::warn!(%error, "accepted on request");
-        return Ok(());
-    }
-    Err(error)
-}
-
-/// Gives the WAL a second name, `-wal-kept`: closing the connection copies what is readable of it
-/// into the database and deletes it, and with it whatever could have been mended by hand.
-fn keep_wal(path: &Path) {
-    let wal = beside(path, "-wal");
-    if fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
-        let kept = beside(path, "-wal-kept");
-        match fs::hard_link(&wal, &kept) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                tracing::warn!(%error, kept = %kept.display(), "the damaged WAL could not be kept");
-            }
-            _ => tracing::warn!(kept = %kept.display(), "the damaged WAL is kept"),
-        }
-    }
-}
-
-fn behind(path: &Path, what: &str) -> StoreError {
-    StoreError::Corrupt {
-        what: format!("the database {what}"),
-        place: path.display().to_string(),
-    }
-}
-
-fn quick_check(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
-    let said = connection
-        .pragma("PRAGMA quick_check(1)")
-        .map_err(|error| refused(path, &error))?;
-    match said.as_str() {
-        "ok" => Ok(()),
-        other => Err(StoreError::Corrupt {
-            what: other.to_owned(),
-            place: path.display().to_string(),
-        }),
     }
 }
 

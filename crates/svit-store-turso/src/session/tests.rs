@@ -112,6 +112,24 @@ fn a_commit_that_did_not_land_is_told_from_one_that_did() {
 }
 
 #[test]
+fn an_outcome_that_stays_unknown_is_settled_by_the_next_command() {
+    let (_folder, mut session) = open();
+    let (one, head) = start("one");
+    assert_eq!(codes(session.commit(&[one])), ["ok"]);
+    session.injected = Some(Injected::Unreadable);
+    assert_eq!(
+        codes(session.commit(&[append("one", head, 0)])),
+        ["unknown"]
+    );
+    // It had landed, as the next look shows; and the store goes on from there.
+    assert_eq!(next_event(&mut session, "one"), 1);
+    assert_eq!(codes(session.commit(&[append("one", head, 1)])), ["ok"]);
+    let path = session.path().to_owned();
+    session.close();
+    assert_eq!(next_event(&mut reopen(&path), "one"), 2);
+}
+
+#[test]
 fn a_store_that_changed_behind_its_back_stops_instead_of_guessing() {
     let (_folder, mut session) = open();
     let (one, head) = start("one");

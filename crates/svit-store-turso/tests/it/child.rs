@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use svit_store_turso::TursoProcessStore;
-use svit_txn::ProcessStore;
+use svit_txn::{Batch, ProcessStore};
 use tokio::io::AsyncWriteExt;
 
 use crate::common::{Model, address, busy_wal};
@@ -80,7 +80,13 @@ async fn in_another_program() {
             Err(error) => say(&format!("{} {error}", error.code())).await,
         },
         "hold" => {
-            let _store = TursoProcessStore::open(path).await.unwrap();
+            // The parent looks, by opening, whether this one has it yet.
+            let _store = loop {
+                match TursoProcessStore::open(path).await {
+                    Ok(store) => break store,
+                    Err(error) => assert_eq!(error.code(), "in_use", "{error}"),
+                }
+            };
             say("open").await;
             std::future::pending::<()>().await;
         }
@@ -109,7 +115,8 @@ async fn commit(path: &Path) {
         let store = store.clone();
         tasks.push(tokio::spawn(async move {
             let mut model = own(&store, number).await;
-            loop {
+            // For ever, as far as anybody waits.
+            while model.version < u64::MAX {
                 model.commit(&store, size(model.version)).await.unwrap();
                 model.records.clear();
                 model.events.clear();
@@ -141,8 +148,20 @@ async fn fill(path: &Path) {
     let store = TursoProcessStore::open_with(path, busy_wal())
         .await
         .unwrap();
-    let mut model = Model::create(&name(0), &store).await;
+    let mut model = Model::new(&name(0));
     let mut failures = 0;
+    for _ in 0..10 {
+        let blocks = vec![model.root.clone()];
+        let made = store
+            .insert_base(model.base.clone(), blocks, Batch::default())
+            .await;
+        match made {
+            Ok(_) => break,
+            // One whose outcome was unknown has landed.
+            Err(error) if error.code() == "already_exists" => break,
+            Err(error) => say(&format!("start {} {error}", error.code())).await,
+        }
+    }
     for _ in 0..400 {
         match model.commit(&store, 20_000).await {
             Ok(()) => say(&format!("0 {}", model.version)).await,
@@ -151,6 +170,13 @@ async fn fill(path: &Path) {
                 say(&format!("failed {} {error}", error.code())).await;
                 if failures == 3 {
                     break;
+                }
+                // It may have landed, if that is unknown.
+                if let Ok(head) = store.load(model.address()).await
+                    && head.version > model.version
+                {
+                    let batch = model.batch(20_000);
+                    model.landed(&batch);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Programs that die, and disks that refuse: what was acknowledged stays.
 
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -118,7 +119,10 @@ async fn filled(program: &[&str], path: &Path) -> Option<Vec<String>> {
     let lines = child::lines(&mut running);
     let status = running.wait().unwrap();
     let lines = lines.join().unwrap();
-    assert!(status.success(), "{status}: {lines:#?}");
+    let mut words = String::new();
+    let errors = running.stderr.as_mut().unwrap();
+    errors.read_to_string(&mut words).unwrap();
+    assert!(status.success(), "{status}: {lines:#?} {words}");
     let acked = lines
         .iter()
         .filter_map(|line| line.strip_prefix("0 "))
@@ -271,16 +275,18 @@ async fn a_failing_sync_or_write_is_settled() {
         return;
     }
     for inject in [
-        "fdatasync:error=EIO:when=9",
-        "fdatasync:error=EIO:when=7+3",
+        "fsync:error=EIO:when=20",
+        "fsync:error=EIO:when=21+2",
+        "fsync:error=EIO:when=22+3",
+        "fsync:error=EIO:when=25+",
         "pwrite64:error=EIO:when=60",
-        "pwrite64:error=EIO:when=50+7",
+        "pwrite64:error=EIO:when=200+90",
     ] {
         let place = place();
         let inject = format!("inject={inject}");
         let program = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject];
         let lines = filled(&program, &place.path).await.unwrap();
-        println!("{inject}: {:?}", failures(&lines));
+        println!("{inject}: {} lines, {:#?}", lines.len(), failures(&lines));
         assert!(!lines.is_empty());
     }
 }

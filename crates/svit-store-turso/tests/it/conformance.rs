@@ -1,0 +1,24 @@
+//! The suite that every store passes: alone, and with many callers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use svit_store_turso::{OpenOptions, TursoProcessStore};
+use svit_testkit::conformance;
+
+use crate::common::place;
+
+#[tokio::test]
+async fn every_rule_holds_with_and_without_group_commit() {
+    for batch in [1, 64] {
+        let place = place();
+        let number = AtomicU32::new(0);
+        let made = conformance::store(async || {
+            let number = number.fetch_add(1, Ordering::Relaxed);
+            let path = place.folder.path().join(format!("{number}.db"));
+            let options = OpenOptions::new().batch(batch).wal_pages(8);
+            Arc::new(TursoProcessStore::open_with(path, options).await.unwrap())
+        });
+        made.await.unwrap();
+    }
+}
