@@ -134,7 +134,41 @@ impl Reader<'_> {
         Ok(key)
     }
 
+    /// The octets of `{"/": {"bytes": ".."}}`, which is one node at its place and not three below
+    /// each other. Nothing is consumed if something else stands here.
+    fn octets(&mut self) -> Option<Bytes> {
+        let start = self.at;
+        let found = self.wrapped().ok().flatten();
+        if found.is_none() {
+            self.at = start;
+        }
+        found
+    }
+
+    fn wrapped(&mut self) -> Result<Option<Bytes>, ValueError> {
+        // Only a key that begins like this can be "/", so that other objects are read once.
+        let begins = |json: &str| json.starts_with("\"/") || json.starts_with("\"\\");
+        if !self.open(b'}')? || !begins(&self.json[self.at..]) || self.key()? != "/" {
+            return Ok(None);
+        }
+        if self.need()? != b'{' || !self.open(b'}')? || self.key()? != "bytes" {
+            return Ok(None);
+        }
+        if self.need()? != b'"' {
+            return Ok(None);
+        }
+        let text = self.string()?;
+        let closed = !self.more(b'}')? && !self.more(b'}')?;
+        Ok(closed
+            .then(|| base64_decode(&text))
+            .flatten()
+            .map(Bytes::from))
+    }
+
     fn object(&mut self, depth: u32) -> Result<Value, ValueError> {
+        if let Some(octets) = self.octets() {
+            return Ok(Value::Bytes(octets));
+        }
         let start = self.at;
         let mut entries: Vec<Entry> = Vec::with_capacity(8);
         let mut more = self.open(b'}')?;
@@ -143,11 +177,10 @@ impl Reader<'_> {
             entries.push((key, self.value(depth + 1)?));
             more = self.more(b'}')?;
         }
-        if let [(key, inner)] = &entries[..]
+        if let [(key, _)] = &entries[..]
             && key == "/"
         {
-            let bytes = bytes_of(inner).map(Value::Bytes);
-            return bytes.ok_or(ValueError::json(start, JsonProblem::ReservedKey));
+            return Err(ValueError::json(start, JsonProblem::ReservedKey));
         }
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));

@@ -92,8 +92,10 @@ struct ValueVisitor {
 }
 
 impl ValueVisitor {
+    /// Bounds the recursion. The wrapper of octets looks two levels deeper than it is, so two more
+    /// are allowed here; containers check for themselves how deep they really are.
     fn below<E: serde::de::Error>(&self) -> Result<u32, E> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH + 2 {
             return Err(E::custom(format_args!("nested more than {MAX_DEPTH} deep")));
         }
         Ok(self.depth + 1)

@@ -188,3 +188,38 @@ fn limits_hold_for_json() {
         assert_eq!(with(limits).unwrap_err().code(), code);
     }
 }
+
+/// Found by fuzzing: the wrapper of bytes was counted as two levels and two nodes more.
+#[test]
+fn bytes_are_one_node_at_their_depth_whatever_their_form_in_json() {
+    let mut deep = Value::Bytes(vec![1, 2].into());
+    while deep.measure().depth < svit_value::MAX_DEPTH {
+        deep = value!([deep]);
+    }
+    let json = deep.to_json().unwrap();
+    assert_eq!(Value::from_json(&json), Ok(deep.clone()));
+    let exact = ValueLimits {
+        max_depth: svit_value::MAX_DEPTH,
+        max_nodes: deep.measure().nodes,
+        ..ValueLimits::default()
+    };
+    assert_eq!(Value::from_json_with(&json, &exact), Ok(deep));
+
+    // Next to another key, "/" is a key like any other; alone it must be the whole form.
+    for (json, good) in [
+        (r#"{ "/" : { "bytes" : "AQI" } }"#, true),
+        (r#"{"\/":{"b\u0079tes":"AQI"}}"#, true),
+        (r#"{"/":{"bytes":"AQI"},"a":1}"#, true),
+        (r#"{"a":1,"/":{"bytes":"AQI"}}"#, true),
+        (r#"{"/":1,"a":1}"#, true),
+        (r#"{"/":{"bytes":"AQI","a":1}}"#, false),
+        (r#"{"/":{"bytes":"AQI="}}"#, false),
+        (r#"{"/":{"bytes":7}}"#, false),
+        (r#"{"/":{}}"#, false),
+        (r#"{"/":"AQI"}"#, false),
+        (r#"{"/":{"bytes":"AQI"}"#, false),
+        (r#"{"/":{"bytes":"AQI"},}"#, false),
+    ] {
+        assert_eq!(Value::from_json(json).is_ok(), good, "{json}");
+    }
+}
