@@ -284,7 +284,7 @@ fn a_nested_run_has_only_the_wall_clock_that_is_left() {
     );
     let running = process.clone();
     let run = std::thread::spawn(move || running.exec("/lib/outer", value!(null)).unwrap());
-    waiting.reached.recv().unwrap();
+    waiting.reached();
     std::thread::sleep(std::time::Duration::from_millis(30));
     waiting.go_on.send(()).unwrap();
     let told = run.join().unwrap().output;

@@ -21,4 +21,5 @@ mod receipts;
 mod snapshot;
 mod steps;
 mod surface;
+mod tampered;
 mod travel;

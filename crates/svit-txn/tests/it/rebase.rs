@@ -36,7 +36,7 @@ fn a_send_lands_while_a_script_runs_and_the_script_is_rebased_onto_it() {
             .unwrap();
         let running = process.clone();
         let run = thread::spawn(move || block_on(running.exec("/lib/long", value!(null))));
-        waiting.reached.recv().unwrap();
+        waiting.reached();
 
         // Each of these returns before the script has ended.
         let sent = process.submit(enqueue("one")).await.unwrap();
@@ -103,11 +103,11 @@ fn a_script_that_read_what_changed_runs_again() {
                 .unwrap();
             let running = process.clone();
             let run = thread::spawn(move || block_on(running.exec("/lib/long", value!(null))));
-            waiting.reached.recv().unwrap();
+            waiting.reached();
             process.submit(enqueue("hello")).await.unwrap();
             waiting.go_on.send(()).unwrap();
             if runs == 2 {
-                waiting.reached.recv().unwrap();
+                waiting.reached();
                 waiting.go_on.send(()).unwrap();
             }
             let activation = run.join().unwrap().unwrap();
@@ -152,7 +152,7 @@ fn a_script_that_never_gets_a_quiet_moment_gives_up_and_leaves_no_receipt() {
             block_on(running.submit(Submission::plain(operation).keyed(submitted)))
         });
         for _ in 0..8 {
-            waiting.reached.recv().unwrap();
+            waiting.reached();
             process.submit(enqueue("again")).await.unwrap();
             waiting.go_on.send(()).unwrap();
         }
@@ -172,7 +172,7 @@ fn host_writes_wait_for_the_script_and_then_land() {
             .unwrap();
         let running = process.clone();
         let run = thread::spawn(move || block_on(running.exec("/lib/long", value!(null))));
-        waiting.reached.recv().unwrap();
+        waiting.reached();
         let writing = process.clone();
         let write = thread::spawn(move || block_on(writing.write("/memory/count", 100)));
         process.submit(enqueue("meanwhile")).await.unwrap();
@@ -191,13 +191,13 @@ fn in_memory_a_send_does_not_wait_either() {
     let process = Arc::new(process);
     let running = process.clone();
     let run = thread::spawn(move || running.exec("/lib/long", value!(null)));
-    waiting.reached.recv().unwrap();
+    waiting.reached();
     assert_eq!(process.enqueue("one").unwrap(), 1);
     waiting.go_on.send(()).unwrap();
-    waiting.reached.recv().unwrap();
+    waiting.reached();
     process.acknowledge(1).unwrap();
     waiting.go_on.send(()).unwrap();
-    waiting.reached.recv().unwrap();
+    waiting.reached();
     waiting.go_on.send(()).unwrap();
     let activation = run.join().unwrap().unwrap();
     assert_eq!((activation.before, activation.version), (2, 3));
@@ -227,7 +227,7 @@ fn a_dropped_exec_leaves_nothing_and_the_next_one_runs() {
         );
         let running = process.clone();
         let run = thread::spawn(move || block_on(running.exec("/lib/long", value!(null))));
-        waiting.reached.recv().unwrap();
+        waiting.reached();
         waiting.go_on.send(()).unwrap();
         assert_eq!(run.join().unwrap().unwrap().version, 1);
     });

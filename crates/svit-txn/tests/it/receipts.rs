@@ -342,3 +342,67 @@ fn a_store_that_cannot_answer_while_settling_leaves_the_outcome_unknown() {
         );
     });
 }
+
+#[test]
+fn a_retry_does_not_run_the_script_again() {
+    let (guest, waiting) = crate::steps::Steps::gated();
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let built = svit_txn::Process::builder("svit://local/receipts")
+            .unwrap()
+            .guest(guest)
+            .library("waits", script("wait;return 1"))
+            .build();
+        let process = DurableProcess::create(store, built.unwrap()).await.unwrap();
+        let submit = || {
+            let operation = Operation::Exec {
+                path: "/lib/waits".parse().unwrap(),
+                input: value!(null),
+            };
+            recording(Submission::plain(operation).keyed(request("one", "")))
+        };
+        waiting.go_on.send(()).unwrap();
+        process.submit(submit()).await.unwrap();
+        waiting.reached();
+        // It would wait for ever.
+        replayed(process.submit(submit()).await.unwrap());
+        assert!(waiting.reached.try_recv().is_err());
+    });
+}
+
+/// The first attempt hangs and its future is dropped; it lands when the process tries again.
+#[test]
+fn an_append_that_lands_while_it_is_being_settled_is_seen() {
+    for operation in [
+        add(3),
+        Operation::Enqueue { message: 1.into() },
+        Operation::Note,
+    ] {
+        block_on(async {
+            let store = Arc::new(crate::tampered::Tampered::default());
+            let process = make(store.clone()).await;
+            let submit =
+                || recording(Submission::plain(operation.clone()).keyed(request("one", "")));
+            store.hang_and_land_late();
+            let hangs = process.submit(submit());
+            let waits = async {
+                for _ in 0..1_000 {
+                    future::yield_now().await
+                }
+            };
+            future::or(async { drop(hangs.await) }, waits).await;
+            // Settled by the same request, or by another one.
+            if operation == Operation::Note {
+                process.write("/memory/x", 1).await.unwrap();
+            }
+            replayed(process.submit(submit()).await.unwrap());
+            process.write("/memory/y", 1).await.unwrap();
+            assert_eq!(process.version(), 2);
+            let again =
+                crate::steps::resume(&(store as Arc<dyn ProcessStore>), "svit://local/receipts")
+                    .await;
+            assert_eq!(again.version(), 2);
+            assert_eq!(again.recent_events(9).await.unwrap().len(), 1);
+        });
+    }
+}

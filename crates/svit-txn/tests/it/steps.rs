@@ -30,6 +30,14 @@ pub(crate) struct Waiting {
     pub(crate) go_on: Sender<()>,
 }
 
+impl Waiting {
+    /// Waits until a program has come to `wait`.
+    pub(crate) fn reached(&self) {
+        let soon = std::time::Duration::from_secs(20);
+        self.reached.recv_timeout(soon).unwrap();
+    }
+}
+
 impl Steps {
     pub(crate) fn guest() -> Arc<dyn Guest> {
         Arc::new(Self::default())

@@ -1,0 +1,160 @@
+//! A store whose answers pass through the test's hands.
+
+use std::sync::Mutex;
+
+use svit_tree::Address;
+use svit_txn::{
+    Base, Batch, Block, BoxFuture, EventQuery, Head, MemoryStore, ProcessStore, Receipt,
+    ReceiptKey, RecordQuery, StoreResult, StoredRecord, ThreadEvent,
+};
+use svit_value::Digest;
+
+type Appended = (Address, Digest, u64, Batch);
+type BlockChange = Box<dyn Fn(Digest, &mut Option<Vec<u8>>) + Send + Sync>;
+pub(crate) type RecordsChange = Box<dyn Fn(&mut Vec<StoredRecord>) + Send + Sync>;
+pub(crate) type HeadChange = Box<dyn Fn(&mut Head) + Send + Sync>;
+type Change<T> = Mutex<Option<Box<dyn Fn(&Address, &mut T) + Send + Sync>>>;
+
+/// A store whose answers pass through the test's hands.
+#[derive(Default)]
+pub(crate) struct Tampered {
+    pub(crate) inner: MemoryStore,
+    records: Change<Vec<StoredRecord>>,
+    heads: Change<Head>,
+    blocks: Mutex<Option<BlockChange>>,
+    late: Mutex<Option<Option<Appended>>>,
+}
+
+impl Tampered {
+    pub(crate) fn records(
+        &self,
+        change: impl Fn(&Address, &mut Vec<StoredRecord>) + Send + Sync + 'static,
+    ) {
+        *self.records.lock().unwrap() = Some(Box::new(change));
+    }
+
+    pub(crate) fn heads(&self, change: impl Fn(&Address, &mut Head) + Send + Sync + 'static) {
+        *self.heads.lock().unwrap() = Some(Box::new(change));
+    }
+
+    pub(crate) fn blocks(
+        &self,
+        change: impl Fn(Digest, &mut Option<Vec<u8>>) + Send + Sync + 'static,
+    ) {
+        *self.blocks.lock().unwrap() = Some(Box::new(change));
+    }
+
+    pub(crate) fn honest(&self) {
+        *self.records.lock().unwrap() = None;
+        *self.heads.lock().unwrap() = None;
+        *self.blocks.lock().unwrap() = None;
+    }
+
+    /// The next append hangs, and lands just before the one after it.
+    pub(crate) fn hang_and_land_late(&self) {
+        *self.late.lock().unwrap() = Some(None);
+    }
+
+    fn head(&self, address: &Address, mut head: Head) -> Head {
+        if let Some(change) = &*self.heads.lock().unwrap() {
+            change(address, &mut head);
+        }
+        head
+    }
+}
+
+impl ProcessStore for Tampered {
+    fn insert_base(
+        &self,
+        base: Base,
+        blocks: Vec<Block>,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<u64>> {
+        self.inner.insert_base(base, blocks, batch)
+    }
+
+    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move { Ok(self.head(&address, self.inner.load(&address).await?)) })
+    }
+
+    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
+        let address = address.clone();
+        Box::pin(async move { Ok(self.head(&address, self.inner.claim(&address).await?)) })
+    }
+
+    fn append(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: Batch,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let appended = (address.clone(), expected, epoch, batch);
+        Box::pin(async move {
+            let planned = self.late.lock().unwrap().take();
+            match planned {
+                Some(None) => {
+                    *self.late.lock().unwrap() = Some(Some(appended));
+                    return std::future::pending().await;
+                }
+                Some(Some((address, expected, epoch, batch))) => {
+                    let late = self.inner.append(&address, expected, epoch, batch);
+                    late.await.unwrap();
+                }
+                None => {}
+            }
+            let (address, expected, epoch, batch) = appended;
+            self.inner.append(&address, expected, epoch, batch).await
+        })
+    }
+
+    fn records(
+        &self,
+        address: &Address,
+        query: RecordQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
+        let address = address.clone();
+        Box::pin(async move {
+            let mut records = self.inner.records(&address, query).await?;
+            if let Some(change) = &*self.records.lock().unwrap() {
+                change(&address, &mut records);
+            }
+            Ok(records)
+        })
+    }
+
+    fn events(
+        &self,
+        address: &Address,
+        query: EventQuery,
+    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
+        self.inner.events(address, query)
+    }
+
+    fn receipt(
+        &self,
+        address: &Address,
+        key: &ReceiptKey,
+    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
+        self.inner.receipt(address, key)
+    }
+
+    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            let mut block = self.inner.block(digest).await?;
+            if let Some(change) = &*self.blocks.lock().unwrap() {
+                change(digest, &mut block);
+            }
+            Ok(block)
+        })
+    }
+
+    fn addresses(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
+        self.inner.addresses(after, limit)
+    }
+}
