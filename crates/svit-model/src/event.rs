@@ -62,6 +62,18 @@ impl FinishReason {
     }
 }
 
+/// Reads what [`FinishReason::as_str`] wrote.
+impl From<&str> for FinishReason {
+    fn from(name: &str) -> Self {
+        match name {
+            "stop" => Self::Stop,
+            "tool_calls" => Self::ToolCalls,
+            "length" => Self::Length,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
 /// Tokens used. Cached input and hidden reasoning are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Usage {

@@ -87,3 +87,15 @@ fn a_stream_without_its_end_is_broken() {
         "refused"
     );
 }
+
+#[test]
+fn reasons_are_read_as_they_are_written() {
+    for reason in [
+        FinishReason::Stop,
+        FinishReason::ToolCalls,
+        FinishReason::Length,
+        FinishReason::Other("eos".into()),
+    ] {
+        assert_eq!(FinishReason::from(reason.as_str()), reason);
+    }
+}
