@@ -73,6 +73,57 @@ async fn one_write_that_fails_takes_no_other_of_its_batch_with_it() {
         Batch::default(),
     );
     calls.push(call(exists, "already_exists"));
+    answered(calls).await;
+    let batches = store.stats().await.unwrap().batches - before;
+    assert!(batches < 10, "{batches} batches");
+    for model in &models {
+        model.check(&store).await.unwrap();
+    }
+    assert!(store.verify().await.unwrap().is_whole());
+}
+
+#[tokio::test]
+async fn a_claim_fences_what_was_sent_behind_it_and_nothing_before() {
+    let place = place();
+    let store = open(&place.path).await;
+    let mut model = Model::create("one", &store).await;
+    let others: Vec<_> = (0..5)
+        .map(|number| Model::new(&format!("o{number}")))
+        .collect();
+    for _ in 0..20 {
+        let epoch = model.epoch;
+        let before = model.batch(10);
+        let mut calls: Vec<Call<'_>> = Vec::new();
+        let append = store.append(model.address(), model.digest, epoch, before.clone());
+        calls.push(call(append, "ok"));
+        model.landed(&before);
+        calls.push(call(store.claim(model.address()), "ok"));
+        let late = model.batch(10);
+        let append = store.append(model.address(), model.digest, epoch, late);
+        calls.push(call(append, "fenced"));
+        model.epoch += 1;
+        let after = model.batch(10);
+        let append = store.append(model.address(), model.digest, epoch + 1, after.clone());
+        calls.push(call(append, "ok"));
+        model.landed(&after);
+        // Company, so that all of it is one batch at times.
+        for other in &others {
+            calls.push(call(store.load(other.address()), "not_found"));
+        }
+        answered(calls).await;
+    }
+    model.check(&store).await.unwrap();
+}
+
+type Call<'a> = (BoxFuture<'a, &'static str>, &'static str);
+
+/// A call, and the code that it must come to.
+fn call<'a, T: 'a>(future: BoxFuture<'a, StoreResult<T>>, wanted: &'static str) -> Call<'a> {
+    (Box::pin(async move { code(future.await) }), wanted)
+}
+
+/// Sends all calls in order, then looks at the answers.
+async fn answered(mut calls: Vec<Call<'_>>) {
     // A first poll sends the command, so all are waiting before any is awaited.
     let mut context = Context::from_waker(Waker::noop());
     let mut answers = Vec::new();
@@ -89,19 +140,6 @@ async fn one_write_that_fails_takes_no_other_of_its_batch_with_it() {
         };
         assert_eq!(answer, wanted);
     }
-    let batches = store.stats().await.unwrap().batches - before;
-    assert!(batches < 10, "{batches} batches");
-    for model in &models {
-        model.check(&store).await.unwrap();
-    }
-    assert!(store.verify().await.unwrap().is_whole());
-}
-
-type Call<'a> = (BoxFuture<'a, &'static str>, &'static str);
-
-/// A call, and the code that it must come to.
-fn call<'a, T: 'a>(future: BoxFuture<'a, StoreResult<T>>, wanted: &'static str) -> Call<'a> {
-    (Box::pin(async move { code(future.await) }), wanted)
 }
 
 #[tokio::test]
