@@ -79,6 +79,7 @@ fn limits() -> GuestLimits {
 }
 
 fn main() {
+    bare();
     let entries = (0..10_000).map(|i| (format!("key-{i:05}"), Value::from(i)));
     let large = Value::Map(Map::from_entries(entries).unwrap());
     let rows = [
@@ -124,6 +125,45 @@ fn main() {
         let step = best.as_nanos() / steps;
         println!(
             "{name:22} {:>10.1} {step:>10} {ticks:>8}",
+            best.as_nanos() as f64 / 1e3
+        );
+    }
+}
+
+/// The same loops in the bare engine, without metering, names of ours, or limits.
+fn bare() {
+    let rows = [
+        (
+            "bare tail loop",
+            "(define (loop n acc) (if (= n 0) acc (loop (- n 1) (+ acc n)))) (define (main n) (loop n 0))",
+            100_000_i64,
+            100_000_u128,
+        ),
+        (
+            "bare fib 20",
+            "(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (define (main n) (fib n))",
+            20,
+            21_891,
+        ),
+        (
+            "bare list building",
+            "(define (b n l) (if (= n 0) () (b (- n 1) (append l n)))) (define (main n) (b n ()))",
+            10_000,
+            10_000,
+        ),
+    ];
+    for (name, source, input, steps) in rows {
+        let engine = ketos::Interpreter::new();
+        engine.run_code(source, None).unwrap();
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let start = Instant::now();
+            engine.call("main", vec![input.into()]).unwrap();
+            best = best.min(start.elapsed());
+        }
+        let step = best.as_nanos() / steps;
+        println!(
+            "{name:22} {:>10.1} {step:>10}",
             best.as_nanos() as f64 / 1e3
         );
     }

@@ -37,7 +37,7 @@
 //! let host = Arc::new(Nothing(Meter::new(1_000)));
 //! let output = Lisp::new().run(&program, value!([1, 2, 3]), host.clone(), &standard_limits())?;
 //! assert_eq!(output, value!([1, 4, 9]));
-//! assert_eq!(host.meter().used(), 23);
+//! assert_eq!(host.meter().used(), 21);
 //!
 //! let wrong = Script::new("(define (main input)\n  (println input))").to_program("/lib/wrong");
 //! let error = Lisp::new().check(&wrong, &standard_limits()).unwrap_err();
