@@ -137,6 +137,26 @@ fn pushing_and_truncating_over_every_level_stays_canonical() {
 }
 
 #[test]
+fn the_depth_falls_when_the_deepest_element_goes() {
+    for len in [3, 64, 70, 5000] {
+        let mut oracle: Vec<Value> = (0..len).map(Value::from).collect();
+        let mut list = List::from_values(oracle.iter().cloned()).unwrap();
+        for (index, value) in [
+            (1, value!([[1]])),
+            (2, value!([[2]])),
+            (1, value!(1)),
+            (2, value!([])),
+            (0, value!([[[0]]])),
+            (0, value!(0)),
+        ] {
+            list.set(index, value.clone()).unwrap();
+            oracle[index] = value;
+            check(&list, &oracle);
+        }
+    }
+}
+
+#[test]
 fn ranges_are_clamped_and_walk_from_both_ends() {
     let list = List::from_values(0..300).unwrap();
     let ints = |range| {

@@ -1,6 +1,7 @@
 //! A deserializer that reads values.
 
 use super::MAX_STEPS;
+use super::human::AS_IT_IS;
 use crate::error::Limit;
 use crate::measure::within;
 use crate::{List, ListIter, MapIter, Text, Value, ValueError};
@@ -16,17 +17,27 @@ use serde::forward_to_deserialize_any;
 pub(super) struct FromValue<'v> {
     value: &'v Value,
     steps: u32,
+    /// Whether it is read as a value, and so as it is.
+    as_it_is: bool,
 }
 
 impl<'v> FromValue<'v> {
     pub(super) fn new(value: &'v Value) -> FromValue<'v> {
-        FromValue { value, steps: 0 }
+        FromValue {
+            value,
+            steps: 0,
+            as_it_is: false,
+        }
     }
 
     fn below(self, value: &'v Value) -> Result<FromValue<'v>, ValueError> {
         let steps = self.steps + 1;
         within(Limit::Depth, MAX_STEPS.into(), steps.into())?;
-        Ok(FromValue { value, steps })
+        Ok(FromValue {
+            value,
+            steps,
+            as_it_is: false,
+        })
     }
 
     fn list<'de, V: Visitor<'de>>(
@@ -94,10 +105,20 @@ impl<'de> Deserializer<'de> for FromValue<'_> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ValueError> {
+        if name == AS_IT_IS {
+            return visitor.visit_newtype_struct(FromValue {
+                as_it_is: true,
+                ..self
+            });
+        }
         visitor.visit_newtype_struct(self.below(self.value)?)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        !self.as_it_is
     }
 
     /// A variant is its name, or a map from its name to its content.

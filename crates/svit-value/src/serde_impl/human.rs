@@ -8,6 +8,10 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
+/// The name by which this crate's own serializer and deserializer know that a value goes to or comes
+/// from a value, so that nothing has to be wrapped. Any other format sees a newtype, and looks through.
+pub(super) const AS_IT_IS: &str = "$svit_value::Value";
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -35,11 +39,24 @@ impl Serialize for List {
 
 impl Serialize for Map {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() && self.len() == 1 && self.contains_key("/") {
+        if self.len() == 1 && self.contains_key("/") {
+            return serializer.serialize_newtype_struct(AS_IT_IS, &Entries(self));
+        }
+        Entries(self).serialize(serializer)
+    }
+}
+
+/// The entries of a map; an error where a reader would take them for bytes.
+struct Entries<'a>(&'a Map);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let map = self.0;
+        if serializer.is_human_readable() && map.len() == 1 && map.contains_key("/") {
             return Err(S::Error::custom(crate::ValueError::ReservedKey));
         }
-        let mut out = serializer.serialize_map(Some(self.len()))?;
-        for (key, value) in self {
+        let mut out = serializer.serialize_map(Some(map.len()))?;
+        for (key, value) in map {
             out.serialize_entry(key, value)?;
         }
         out.end()
@@ -78,17 +95,20 @@ impl<'de> DeserializeSeed<'de> for AtDepth {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let human = deserializer.is_human_readable();
-        deserializer.deserialize_any(ValueVisitor {
+        let visitor = ValueVisitor {
             depth: self.0,
-            human,
-        })
+            human: deserializer.is_human_readable(),
+            opened: false,
+        };
+        deserializer.deserialize_newtype_struct(AS_IT_IS, visitor)
     }
 }
 
 struct ValueVisitor {
     depth: u32,
     human: bool,
+    /// Whether the newtype that was asked for has been seen; any other is one of the format's.
+    opened: bool,
 }
 
 impl ValueVisitor {
@@ -122,7 +142,16 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
-        AtDepth(self.below()?).deserialize(inner)
+        let visitor = ValueVisitor {
+            depth: if self.opened {
+                self.below()?
+            } else {
+                self.depth
+            },
+            human: inner.is_human_readable(),
+            opened: true,
+        };
+        inner.deserialize_any(visitor)
     }
 
     fn visit_bool<E>(self, bool: bool) -> Result<Value, E> {

@@ -1,6 +1,7 @@
 //! A serializer that makes values.
 
 use super::MAX_STEPS;
+use super::human::AS_IT_IS;
 use crate::error::{JsonProblem, Limit};
 use crate::json::bytes_of;
 use crate::map::Entry;
@@ -10,16 +11,27 @@ use serde::ser::{self, Serialize};
 
 /// Counts the steps down, so that no type can recurse past the stack.
 #[derive(Clone, Copy)]
-pub(super) struct ToValue(u32);
+pub(super) struct ToValue {
+    steps: u32,
+    /// Whether a map is a value already, and so stays as it is.
+    as_it_is: bool,
+}
 
 impl ToValue {
     pub(super) fn new() -> ToValue {
-        ToValue(0)
+        ToValue {
+            steps: 0,
+            as_it_is: false,
+        }
     }
 
     fn below(self) -> Result<ToValue, ValueError> {
-        within(Limit::Depth, MAX_STEPS.into(), (self.0 + 1).into())?;
-        Ok(ToValue(self.0 + 1))
+        let steps = self.steps + 1;
+        within(Limit::Depth, MAX_STEPS.into(), steps.into())?;
+        Ok(ToValue {
+            steps,
+            as_it_is: false,
+        })
     }
 }
 
@@ -48,6 +60,7 @@ pub(super) struct Elements {
 pub(super) struct Fields {
     down: ToValue,
     variant: Option<&'static str>,
+    as_it_is: bool,
     key: Option<Text>,
     entries: Vec<Entry>,
 }
@@ -65,6 +78,7 @@ impl ToValue {
         Ok(Fields {
             down: self.below()?,
             variant,
+            as_it_is: self.as_it_is,
             key: None,
             entries: Vec::with_capacity(len.min(64)),
         })
@@ -93,7 +107,11 @@ impl Fields {
     }
 
     fn finish(self) -> Result<Value, ValueError> {
-        let map = object(self.entries)?;
+        let map = if self.as_it_is {
+            Map::from_entries(self.entries).map(Value::Map)?
+        } else {
+            object(self.entries)?
+        };
         match self.variant {
             Some(name) => variant(name, map),
             None => Ok(map),
@@ -170,10 +188,20 @@ impl ser::Serializer for ToValue {
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
-        _name: &'static str,
+        name: &'static str,
         value: &T,
     ) -> Result<Value, ValueError> {
+        if name == AS_IT_IS {
+            return value.serialize(ToValue {
+                as_it_is: true,
+                ..self
+            });
+        }
         value.serialize(self.below()?)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        !self.as_it_is
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(

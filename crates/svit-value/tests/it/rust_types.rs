@@ -82,6 +82,39 @@ fn a_type_of_every_kind_comes_back() {
     assert_eq!(serde_json::from_str::<Everything>(&json).unwrap(), all);
 }
 
+/// Data that somebody else chose must not make a record unreadable.
+#[test]
+fn values_inside_types_stay_as_they_are() {
+    #[derive(Serialize, Deserialize, PartialEq, Debug)]
+    struct Record {
+        payload: Value,
+        map: Map,
+        all: Vec<Value>,
+    }
+    let odd = value!({"/": {"bytes": "AA"}});
+    let record = Record {
+        payload: odd.clone(),
+        map: odd.as_map().unwrap().clone(),
+        all: vec![
+            value!({"/": 1}),
+            value!({"/": {"/": {"/": null}}}),
+            value!(b"\x00"),
+        ],
+    };
+    let stored = round(&record);
+    assert_eq!(stored.get("payload"), Some(&odd));
+    assert!(serde_json::to_string(&record).is_err());
+    let bytes = value!(b"\x01\x02");
+    assert_eq!(
+        serde_json::to_string(&bytes).unwrap(),
+        r#"{"/":{"bytes":"AQI"}}"#
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(r#"{"/":{"bytes":"AQI"}}"#).unwrap(),
+        bytes
+    );
+}
+
 #[test]
 fn what_would_be_lost_is_an_error() {
     let code = |result: Result<Value, svit_value::ValueError>| result.unwrap_err().code();
