@@ -83,7 +83,12 @@ fn map_links(node: &map_node::Node) -> Vec<Part> {
 fn list_links(node: &list_node::Node) -> Vec<Part> {
     match &node.body {
         list_node::Body::Leaf(values) => linked(values.iter()),
-        list_node::Body::Index(_, nodes) => nodes.iter().cloned().map(Part::ListNode).collect(),
+        list_node::Body::Index(_, nodes) => nodes
+            .iter()
+            .flatten()
+            .cloned()
+            .map(Part::ListNode)
+            .collect(),
     }
 }
 

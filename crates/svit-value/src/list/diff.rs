@@ -1,5 +1,6 @@
 //! What differs between two lists, found by walking only what they do not share.
 
+use super::chunks::Iter;
 use super::node::{Body, FAN, Node, child};
 use super::{List, Root};
 use crate::{Digest, Value};
@@ -25,10 +26,9 @@ pub struct ListDiff<'a> {
     trace: Option<Vec<Part<'a>>>,
 }
 
-#[derive(Default)]
 struct Leaf<'a> {
-    before: &'a [Value],
-    after: &'a [Value],
+    before: Iter<'a, Value>,
+    after: Iter<'a, Value>,
     index: usize,
 }
 
@@ -72,12 +72,12 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn values(self) -> &'a [Value] {
+    fn values(self) -> Iter<'a, Value> {
         match self {
-            Part::Flat(flat) => &flat.items,
+            Part::Flat(flat) => Iter::of_slice(&flat.items),
             Part::Node(node) => match &node.body {
-                Body::Leaf(values) => values,
-                Body::Index(..) => &[],
+                Body::Leaf(values) => values.iter(),
+                Body::Index(..) => Iter::of_slice(&[]),
             },
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Part<'a> {
             Part::Flat(_) => None,
             Part::Node(node) => match &node.body {
                 Body::Leaf(_) => None,
-                Body::Index(_, nodes) => nodes.get(at).map(Part::Node),
+                Body::Index(_, nodes) => nodes.get(at)?.as_ref().map(Part::Node),
             },
         }
     }
@@ -105,7 +105,11 @@ impl<'a> ListDiff<'a> {
         };
         let (before, after) = (part(before), part(after));
         ListDiff {
-            leaf: Leaf::default(),
+            leaf: Leaf {
+                before: Iter::of_slice(&[]),
+                after: Iter::of_slice(&[]),
+                index: 0,
+            },
             trace: None,
             pairs: vec![Pair {
                 level: before.level().max(after.level()),
@@ -159,8 +163,8 @@ impl<'a> Iterator for ListDiff<'a> {
             }
             if level == 0 {
                 self.leaf = Leaf {
-                    before: before.map_or(&[], Part::values),
-                    after: after.map_or(&[], Part::values),
+                    before: before.map_or(Iter::of_slice(&[]), Part::values),
+                    after: after.map_or(Iter::of_slice(&[]), Part::values),
                     index: base,
                 };
                 continue;
@@ -189,8 +193,8 @@ fn step(level: u32) -> usize {
 
 impl<'a> Leaf<'a> {
     fn step(&mut self) -> Option<ListChange<'a>> {
-        let before = self.before.split_off_first();
-        let after = self.after.split_off_first();
+        let before = self.before.next();
+        let after = self.after.next();
         if before.is_none() && after.is_none() {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Walking a list's elements, whole or a range of it.
 
-use super::node::{FAN, Node};
+use super::node::Node;
 use super::{List, Root};
 use crate::Value;
 use std::ops::Range;
@@ -44,12 +44,10 @@ impl<'a> Iterator for ListIter<'a> {
             return Some(value);
         }
         if !self.left.is_empty() {
-            let start = self.left.start;
-            let base = start - start % FAN;
-            let end = self.left.end.min(base + FAN);
-            let leaf = self.tree?.leaf(start)?;
-            self.front = leaf.get(start - base..end - base)?.iter();
-            self.left.start = end;
+            let (values, before) = self.tree?.around(self.left.start)?;
+            let end = values.len().min(before + self.left.len());
+            self.front = values.get(before..end)?.iter();
+            self.left.start += end - before;
             return self.front.next();
         }
         self.back.next()
@@ -67,12 +65,10 @@ impl DoubleEndedIterator for ListIter<'_> {
             return Some(value);
         }
         if !self.left.is_empty() {
-            let end = self.left.end;
-            let base = (end - 1) - (end - 1) % FAN;
-            let start = self.left.start.max(base);
-            let leaf = self.tree?.leaf(start)?;
-            self.back = leaf.get(start - base..end - base)?.iter();
-            self.left.end = start;
+            let (values, before) = self.tree?.around(self.left.end - 1)?;
+            let start = (before + 1).saturating_sub(self.left.len());
+            self.back = values.get(start..=before)?.iter();
+            self.left.end -= before + 1 - start;
             return self.back.next_back();
         }
         self.front.next_back()

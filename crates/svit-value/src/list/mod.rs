@@ -1,5 +1,6 @@
 //! `List`: a persistent list with a digest.
 
+mod chunks;
 mod diff;
 mod iter;
 pub(crate) mod node;
@@ -190,7 +191,9 @@ impl List {
                 self.root = root(values);
                 Ok(old)
             }
-            Root::Tree(node) => Ok(node::set(node, index, value)),
+            Root::Tree(node) => {
+                node::set(node, index, value).ok_or(ValueError::IndexOutOfRange { index, len })
+            }
         }
     }
 
