@@ -150,3 +150,6 @@ async fn run(check: &Check, store: Store) -> Result<(), String> {
         .await
         .unwrap_or_else(|_| Err("the store panicked".to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,8 @@ impl Steps {
             "wait" => {
                 let gate = self.gate.as_ref().unwrap();
                 gate.reached.lock().unwrap().send(()).unwrap();
-                gate.go_on.lock().unwrap().recv().unwrap();
+                let soon = std::time::Duration::from_secs(20);
+                gate.go_on.lock().unwrap().recv_timeout(soon).unwrap();
             }
             "limits" => return Ok(Some(shown(limits))),
             "return" => return Ok(Some(json(rest)?)),
