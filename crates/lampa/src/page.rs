@@ -1,0 +1,123 @@
+//! Values and times as people read them on a terminal.
+
+use svit::Value;
+
+/// A value with a newline at its end: a text as it is, everything else as indented JSON.
+pub(crate) fn value(value: &Value) -> String {
+    let mut out = String::new();
+    match value {
+        Value::Text(text) => out += text,
+        other => indented(other, 0, &mut out),
+    }
+    printable(&out) + "\n"
+}
+
+/// JSON with two spaces for each level. The depth of a value bounds the recursion.
+fn indented(value: &Value, level: usize, out: &mut String) {
+    let line = |out: &mut String, first: bool, level: usize| {
+        *out += if first { "\n" } else { ",\n" };
+        *out += &"  ".repeat(level);
+    };
+    match value {
+        Value::List(list) if !list.is_empty() => {
+            out.push('[');
+            for (index, item) in list.iter().enumerate() {
+                line(out, index == 0, level + 1);
+                indented(item, level + 1, out);
+            }
+            line(out, true, level);
+            out.push(']');
+        }
+        Value::Map(map) if !map.is_empty() => {
+            out.push('{');
+            for (index, (key, item)) in map.iter().enumerate() {
+                line(out, index == 0, level + 1);
+                *out += &scalar(&Value::from(key.clone()));
+                *out += ": ";
+                indented(item, level + 1, out);
+            }
+            line(out, true, level);
+            out.push('}');
+        }
+        other => *out += &scalar(other),
+    }
+}
+
+/// What has no parts always has a JSON form; only a map can lack one.
+fn scalar(value: &Value) -> String {
+    value.to_json().unwrap_or_else(|_| value.to_string())
+}
+
+/// Whether a terminal might take it for an order, or show something else than what is there.
+fn is_order(c: char) -> bool {
+    let reorders =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || reorders
+}
+
+/// The text with everything that a terminal obeys written out, newlines and tabs excepted. What is
+/// stored may come from a model or from anybody who talked to it.
+pub(crate) fn printable(text: &str) -> String {
+    escaped(text, |c| is_order(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The text on one line, printable.
+pub(crate) fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    escaped(&lines.join(" "), is_order)
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_escaped(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Milliseconds since the Unix epoch as a date and time, UTC.
+pub(crate) fn time(millis: u64) -> String {
+    let (days, second) = (millis / 86_400_000, millis / 1_000 % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The Gregorian date so many days after 1970-01-01.
+fn date(days: u64) -> (u64, u64, u64) {
+    const DAYS_IN_400_YEARS: u64 = 146_097;
+    let mut year = 1970 + days / DAYS_IN_400_YEARS * 400;
+    let mut left = days % DAYS_IN_400_YEARS;
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    loop {
+        let in_year = 365 + u64::from(is_leap(year));
+        if left < in_year {
+            break;
+        }
+        left -= in_year;
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for in_month in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if left < in_month {
+            break;
+        }
+        left -= in_month;
+        month += 1;
+    }
+    (year, month, left + 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Messages to a model, over real HTTP to a server of the test kit.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use svit_testkit::model_server::{Fault, ModelServer, Reply, Script};
+use tokio::runtime::Runtime;
+
+use crate::console::{Console, refused, said};
+
+/// A console with a model behind it.
+struct Talk {
+    console: Console,
+    server: ModelServer,
+    _runtime: Runtime,
+}
+
+impl Talk {
+    fn new(script: Script) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = runtime.block_on(ModelServer::start(script)).unwrap();
+        Self {
+            console: Console::new(),
+            server,
+            _runtime: runtime,
+        }
+    }
+
+    fn program(&self, words: &[&str]) -> Command {
+        let mut program = self.console.program(words);
+        program.env("OPENAI_API_KEY", self.server.key());
+        program.env("OPENAI_BASE_URL", self.server.url());
+        program
+    }
+
+    fn output(&self, words: &[&str]) -> Output {
+        self.program(words).output().unwrap()
+    }
+}
+
+#[test]
+fn the_answer_is_printed_and_what_the_model_did_is_kept() {
+    let talk = Talk::new(Script::turns([
+        Reply::call("write", &json!({"path": "/memory/color", "value": "teal"})),
+        Reply::text("The color is teal.\u{1b}[2J"),
+        Reply::text("As I said: teal."),
+    ]));
+    let said_first = said(&talk.output(&["send", "Which color?", "--model", "loopback-1"]));
+    assert_eq!(said_first, "The color is teal.\\u{1b}[2J\n");
+    assert_eq!(talk.console.says(&["show", "/memory/color"]), "teal\n");
+
+    let second = said(&talk.output(&["--json", "send", "And again?"]));
+    let second: serde_json::Value = serde_json::from_str(&second).unwrap();
+    assert_eq!(second["answer"], json!("As I said: teal."));
+    assert!(second["message"].is_string() && second["version"].as_u64() > Some(3));
+
+    let journal = talk.server.journal();
+    let bodies = journal
+        .iter()
+        .map(|exchange| exchange.body.as_ref().unwrap());
+    let models: Vec<_> = bodies.map(|body| body["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["loopback-1", "loopback-1", "gpt-5.1"]);
+}
+
+#[test]
+fn a_message_that_was_cut_off_is_answered_first_and_only_the_new_answer_printed() {
+    let talk = Talk::new(Script::requests([
+        Reply::text("never finished").with_fault(Fault::Stall(1)),
+        Reply::text("The first answer."),
+        Reply::text("The second answer."),
+    ]));
+    let mut cut_off = talk.program(&["send", "first"]).spawn().unwrap();
+    let started = Instant::now();
+    while talk.server.journal().is_empty() && started.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    cut_off.kill().unwrap();
+    cut_off.wait().unwrap();
+    assert_eq!(
+        said(&talk.output(&["send", "second"])),
+        "The second answer.\n"
+    );
+    assert_eq!(talk.server.journal().len(), 3);
+}
+
+#[test]
+fn a_refused_key_and_an_unreachable_server_are_told() {
+    let talk = Talk::new(Script::turns([Reply::text("never")]));
+    let mut program = talk.program(&["send", "hello"]);
+    let text = refused(
+        &program.env("OPENAI_API_KEY", "wrong-key").output().unwrap(),
+        1,
+    );
+    assert!(
+        text.contains("refused the key") && !text.contains("wrong-key"),
+        "{text}"
+    );
+
+    let talk = Talk::new(Script::turns([]));
+    let mut program = talk.program(&["send", "hello"]);
+    // Nothing listens there.
+    let text = refused(
+        &program
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+            .output()
+            .unwrap(),
+        1,
+    );
+    assert!(
+        text.contains("cannot reach http://127.0.0.1:9/v1"),
+        "{text}"
+    );
+}
