@@ -83,9 +83,9 @@ impl Applying<'_> {
             receipts_made: 0,
             receipts: Default::default(),
         };
+        self.checked.no_receipts(address);
         self.rows(address, &mut head, &start.rows)?;
         head.insert(self.connection, address, &mut self.meta)?;
-        self.checked.trust_receipts(address);
         Ok((Written::Epoch(head.epoch), head.sum(key)))
     }
 
@@ -279,25 +279,19 @@ impl Applying<'_> {
         receipt: &ReceiptRow,
     ) -> Result<(), Fault> {
         let key = address.as_str().as_bytes();
+        let name = (&receipt.client[..], &receipt.request[..]);
         let made = head.receipts_made;
         let sum = receipt.sum(address, made, 0);
         let replaced = self.connection.row(
             "SELECT sum FROM receipt WHERE address=?1 AND client=?2 AND request=?3",
-            &[
-                Bind::Blob(key),
-                Bind::Blob(&receipt.client),
-                Bind::Blob(&receipt.request),
-            ],
+            &[Bind::Blob(key), Bind::Blob(name.0), Bind::Blob(name.1)],
         )?;
-        let count = self
-            .checked
-            .client(self.connection, address, &receipt.client)?;
         self.connection.execute(
             "INSERT OR REPLACE INTO receipt(address, client, request, content, outcome, version, made, pinned, sum) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8)",
             &[
                 Bind::Blob(key),
-                Bind::Blob(&receipt.client),
-                Bind::Blob(&receipt.request),
+                Bind::Blob(name.0),
+                Bind::Blob(name.1),
                 Bind::Blob(receipt.content.as_bytes()),
                 Bind::Blob(&receipt.outcome),
                 Bind::Int(int(receipt.version)?),
@@ -307,10 +301,8 @@ impl Applying<'_> {
         )?;
         if let Some(mut row) = replaced {
             head.receipts.remove(&row.array(0)?);
-            *count = count.saturating_sub(1);
         }
-        *count += 1;
-        let count = *count;
+        let count = self.checked.added(self.connection, address, name)?;
         head.receipts.add(&sum);
         head.receipts_made += 1;
         // An eighth more than is promised, so that eviction sorts once in a while and not each time.
@@ -355,9 +347,8 @@ impl Applying<'_> {
                 ));
             }
             head.receipts.remove(sum);
+            self.checked.removed(address, (client, request));
         }
-        let count = self.checked.client(self.connection, address, client)?;
-        *count = count.saturating_sub(oldest.len() as u64);
         Ok(())
     }
 

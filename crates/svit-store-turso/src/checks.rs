@@ -3,7 +3,9 @@
 //! A damaged index hides rows, and a hidden row reads like one that was never there. Where an
 //! absence is an ordinary answer (no such process, no such receipt, no such block) the table's
 //! rows are therefore counted and summed once per open, the first time that something is absent.
-//! Records and events need no such check: their numbers have no gaps.
+//! For receipts that is done process by process, and their keys are remembered: a damaged row of
+//! another process can lead a search astray, too. Records and events need no such check: their
+//! numbers have no gaps.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,26 +17,46 @@ use crate::head::{self, HeadRow};
 use crate::prepared::ReceiptRow;
 use crate::schema::Meta;
 use crate::sql::{Bind, Connection, SqlError};
-use crate::sums::{Tally, half};
+use crate::sums::{Sum, Summed, Tally, half};
 use svit_value::Digest;
 
-/// Forgotten when it grows past this, so that memory stays bounded.
-const MAX_REMEMBERED: usize = 65_536;
+/// All is forgotten when more keys of receipts than this are remembered: 16 bytes each.
+const MAX_KEYS: usize = 1 << 20;
 
 /// What has been checked, or counted, since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     heads: bool,
     blocks: bool,
-    receipts: HashSet<Address>,
-    /// How many receipts each client of a process has.
-    pub(crate) clients: HashMap<(Address, Vec<u8>), u64>,
+    processes: HashMap<Address, Receipts>,
+    /// All keys in `processes`.
+    keys: usize,
+    /// Whether the write under way has changed a process's receipts.
+    touched: bool,
+}
+
+/// The receipts of one process.
+#[derive(Debug, Default)]
+struct Receipts {
+    /// A sum for each key, once they were all read and checked.
+    keys: Option<HashSet<Sum>>,
+    /// How many receipts each client has, once that was counted.
+    clients: HashMap<Vec<u8>, u64>,
 }
 
 impl Checked {
-    /// Forgets the counts: a transaction that changed them was rolled back.
-    pub(crate) fn forget_counts(&mut self) {
-        self.clients.clear();
+    /// Says that a write begins.
+    pub(crate) fn begin(&mut self) {
+        self.touched = false;
+    }
+
+    /// Forgets what the write under way changed: it was rolled back.
+    pub(crate) fn roll_back(&mut self, address: &Address) {
+        if self.touched
+            && let Some(receipts) = self.processes.remove(address)
+        {
+            self.keys -= receipts.keys.map_or(0, |keys| keys.len());
+        }
     }
 
     /// Forgets what was checked, so that it is checked again.
@@ -100,10 +122,11 @@ impl Checked {
         address: &Address,
         head: &HeadRow,
     ) -> Result<(), Fault> {
-        if self.receipts.contains(address) {
+        let known = self.processes.get(address);
+        if known.is_some_and(|receipts| receipts.keys.is_some()) {
             return Ok(());
         }
-        let tally = receipts(connection, address)?;
+        let (tally, keys) = receipts(connection, address)?;
         if tally != head.receipts {
             return Err(corrupt(
                 format!(
@@ -113,47 +136,100 @@ impl Checked {
                 at("receipt", address),
             ));
         }
-        self.trust_receipts(address);
+        self.remember(address, keys);
         Ok(())
     }
 
-    /// Remembers that this process's receipts are whole.
-    pub(crate) fn trust_receipts(&mut self, address: &Address) {
-        if self.receipts.len() >= MAX_REMEMBERED {
-            self.receipts.clear();
-        }
-        self.receipts.insert(address.clone());
+    /// Remembers that a process is new and has no receipts.
+    pub(crate) fn no_receipts(&mut self, address: &Address) {
+        self.touched = true;
+        self.remember(address, HashSet::new());
     }
 
-    /// How many receipts this client has, counted the first time.
-    pub(crate) fn client(
+    fn remember(&mut self, address: &Address, keys: HashSet<Sum>) {
+        if self.keys + keys.len() + self.processes.len() > MAX_KEYS {
+            self.processes.clear();
+            self.keys = 0;
+        }
+        self.keys += keys.len();
+        self.processes.entry(address.clone()).or_default().keys = Some(keys);
+    }
+
+    /// Confirms that there is no receipt under a key that a search did not find.
+    pub(crate) fn no_receipt(
         &mut self,
         connection: &mut Connection,
         address: &Address,
-        client: &[u8],
-    ) -> Result<&mut u64, SqlError> {
-        if self.clients.len() >= MAX_REMEMBERED {
-            self.clients.clear();
+        head: &HeadRow,
+        (client, request): (&[u8], &[u8]),
+    ) -> Result<(), Fault> {
+        self.receipts(connection, address, head)?;
+        let known = self.processes.get(address);
+        let keys = known.and_then(|receipts| receipts.keys.as_ref());
+        if keys.is_some_and(|keys| keys.contains(&key(client, request))) {
+            return Err(corrupt(
+                "a receipt that its index no longer finds",
+                at("receipt", address),
+            ));
         }
-        let key = (address.clone(), client.to_vec());
-        if !self.clients.contains_key(&key) {
-            let row = connection.row(
-                "SELECT count(*) FROM receipt WHERE address=?1 AND client=?2",
-                &[Bind::Blob(address.as_str().as_bytes()), Bind::Blob(client)],
-            )?;
-            let count = match row {
-                Some(mut row) => row.count(0)?,
-                None => 0,
-            };
-            self.clients.insert(key.clone(), count);
+        Ok(())
+    }
+
+    /// Notes a receipt that was written. Gives how many its client has, counted the first time.
+    pub(crate) fn added(
+        &mut self,
+        connection: &mut Connection,
+        address: &Address,
+        (client, request): (&[u8], &[u8]),
+    ) -> Result<u64, SqlError> {
+        self.touched = true;
+        let receipts = self.processes.entry(address.clone()).or_default();
+        let mut is_new = true;
+        if let Some(keys) = &mut receipts.keys {
+            is_new = keys.insert(key(client, request));
+            self.keys += usize::from(is_new);
         }
-        Ok(self.clients.entry(key).or_default())
+        if let Some(count) = receipts.clients.get_mut(client) {
+            *count += u64::from(is_new);
+            return Ok(*count);
+        }
+        let row = connection.row(
+            "SELECT count(*) FROM receipt WHERE address=?1 AND client=?2",
+            &[Bind::Blob(address.as_str().as_bytes()), Bind::Blob(client)],
+        )?;
+        let count = row.map_or(Ok(0), |mut row| row.count(0))?;
+        receipts.clients.insert(client.to_vec(), count);
+        Ok(count)
+    }
+
+    /// Notes a receipt that was removed.
+    pub(crate) fn removed(&mut self, address: &Address, (client, request): (&[u8], &[u8])) {
+        self.touched = true;
+        let Some(receipts) = self.processes.get_mut(address) else {
+            return;
+        };
+        if let Some(keys) = &mut receipts.keys
+            && keys.remove(&key(client, request))
+        {
+            self.keys -= 1;
+        }
+        if let Some(count) = receipts.clients.get_mut(client) {
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
-/// Reads every receipt of a process, checks its sum, and tallies them.
-pub(crate) fn receipts(connection: &mut Connection, address: &Address) -> Result<Tally, Fault> {
+fn key(client: &[u8], request: &[u8]) -> Sum {
+    Summed::row("key").bytes(client).bytes(request).sum()
+}
+
+/// Reads every receipt of a process, checks its sum, and tallies them. Gives their keys, too.
+fn receipts(
+    connection: &mut Connection,
+    address: &Address,
+) -> Result<(Tally, HashSet<Sum>), Fault> {
     let mut tally = Tally::default();
+    let mut keys = HashSet::new();
     connection.for_each(
         "SELECT client, request, content, outcome, version, made, pinned, sum FROM receipt WHERE address=?1",
         &[Bind::Blob(address.as_str().as_bytes())],
@@ -173,8 +249,9 @@ pub(crate) fn receipts(connection: &mut Connection, address: &Address) -> Result
                 ));
             }
             tally.add(&sum);
+            keys.insert(key(&receipt.client, &receipt.request));
             Ok::<_, Fault>(ControlFlow::Continue(()))
         },
     )?;
-    Ok(tally)
+    Ok((tally, keys))
 }

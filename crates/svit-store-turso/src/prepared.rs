@@ -26,6 +26,16 @@ pub(crate) enum Write {
     },
 }
 
+impl Write {
+    /// The process that it writes to.
+    pub(crate) fn address(&self) -> &Address {
+        match self {
+            Write::Start(start) => &start.address,
+            Write::Claim { address } | Write::Append { address, .. } => address,
+        }
+    }
+}
+
 /// The start of a history.
 #[derive(Debug)]
 pub(crate) struct Start {

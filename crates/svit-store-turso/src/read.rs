@@ -183,7 +183,9 @@ impl Reading<'_> {
             ],
         )?;
         let Some(mut row) = row else {
-            self.checked.receipts(self.connection, address, &head)?;
+            let name = (key.client.as_bytes(), key.request.as_bytes());
+            self.checked
+                .no_receipt(self.connection, address, &head, name)?;
             return Ok(None);
         };
         let receipt = ReceiptRow {

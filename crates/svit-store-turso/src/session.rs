@@ -238,7 +238,8 @@ impl Session {
         let mut sums = Vec::with_capacity(writes.len());
         let mut answers = Vec::with_capacity(writes.len());
         for write in writes {
-            let before = applying.meta;
+            let (before, address) = (applying.meta, write.address());
+            applying.checked.begin();
             applying.connection.execute("SAVEPOINT one", &[])?;
             match applying.apply(write) {
                 Ok((written, sum)) => {
@@ -252,7 +253,7 @@ impl Session {
                         return Err(error.clone());
                     }
                     applying.connection.execute("ROLLBACK TO one", &[])?;
-                    applying.checked.forget_counts();
+                    applying.checked.roll_back(address);
                     applying.meta = before;
                     answers.push(Err(fault.into_store(&self.path)));
                 }
@@ -343,7 +344,7 @@ impl Session {
 
     /// Ends a transaction that cannot go on. Nothing of it was committed.
     fn abandon(&mut self, error: &SqlError) {
-        self.checked.forget_counts();
+        self.checked.forget();
         if let State::Live(live) = &mut self.state
             && !live.connection.is_autocommit()
             && let Err(error) = live.connection.execute("ROLLBACK", &[])

@@ -74,7 +74,12 @@ async fn flip_each(whole: &Place, suffix: &str, models: &[Model]) {
         let mut bytes = target.clone();
         bytes[at] ^= 1 << (at % 8);
         fs::write(copy.beside(suffix), &bytes).unwrap();
-        match read_all(&copy.path, models).await {
+        let (path, models) = (copy.path.clone(), models.to_vec());
+        let read = tokio::spawn(async move { read_all(&path, &models).await });
+        match read
+            .await
+            .unwrap_or_else(|_| panic!("bit {} of byte {at} of {suffix:?}", at % 8))
+        {
             Ok(()) => good += 1,
             Err(error) => {
                 let known = ["corrupt", "not_a_store", "newer_format"];
