@@ -43,7 +43,7 @@
 //! let error = Lisp::new().check(&wrong, &standard_limits()).unwrap_err();
 //! assert_eq!(
 //!     error.message.as_str(),
-//!     "/lib/wrong.svit-script:2:4: `println` is not in this language; \
+//!     "/lib/wrong.svit-script:2:3: `println` is not in this language; \
 //!      write (log-info! \"message\" fields)"
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,7 +6,7 @@ use svit_tree::Path;
 use svit_tree::guest::{GuestErrorKind, LogLevel};
 use svit_value::{List, Map, Text, Value};
 
-use super::{MANY, Outcome, null, owned_text_at, row, text_at};
+use super::{Outcome, null, owned_text_at, row, text_at};
 use crate::engine::K;
 use crate::engine::call::Call;
 use crate::engine::run::{Fault, soft};
@@ -147,7 +147,6 @@ pub(super) fn rows() -> Vec<Row> {
             (2, 2),
             unavailable,
         ),
-        row("%site", "", HOST, "", (0, MANY), site),
     ]
 }
 
@@ -300,11 +299,6 @@ fn unavailable(call: &Call<'_>, _args: &[K]) -> Outcome {
         "unavailable",
         format!("{} is not available in this build", call.name),
     ))
-}
-
-/// The place is recorded by every call; this one does nothing else.
-fn site(_call: &Call<'_>, _args: &[K]) -> Outcome {
-    Ok(K::Unit)
 }
 
 /// The catalog, as a list of maps.

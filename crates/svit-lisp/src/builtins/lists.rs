@@ -1,18 +1,13 @@
 //! Lists, and the functions that work on lists and strings alike.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-
 use svit_value::{Bytes, List, Text, Value};
 
 use super::{MANY, Outcome, index_at, int_at, items_at, row, wrong};
 use crate::engine::K;
 use crate::engine::call::Call;
-use crate::engine::data::{cells, tree};
+use crate::engine::data::tree;
 use crate::engine::run::{Fault, soft};
-use crate::engine::value::{
-    Items, as_str, as_text, compare, held, is_plain, kind, to_tree, too_large,
-};
+use crate::engine::value::{Items, as_str, held, is_plain, to_tree, too_large};
 use crate::table::Row;
 
 const LISTS: &str = "lists";
@@ -83,14 +78,6 @@ pub(super) fn rows() -> Vec<Row> {
             "Lists of the first items, the second items, and so on.",
             (2, 2),
             zip,
-        ),
-        row(
-            "unique",
-            "(unique list)",
-            LISTS,
-            "The list without repeated values; the first of each stays.",
-            (1, 1),
-            unique,
         ),
         row(
             "first",
@@ -188,12 +175,6 @@ pub(super) fn rows() -> Vec<Row> {
             (1, 1),
             empty,
         ),
-        row("%sort", "", LISTS, "", (1, 1), sort),
-        row("%sort-keys", "", LISTS, "", (2, 2), sort_keys),
-        row("%group", "", LISTS, "", (2, 2), group),
-        row("%spread", "", LISTS, "", (1, 1), spread),
-        row("%rest", "", LISTS, "", (1, 1), rest),
-        row("%close", "", LISTS, "", (1, 1), close),
     ]
 }
 
@@ -527,132 +508,4 @@ fn zip(call: &Call<'_>, args: &[K]) -> Outcome {
         pairs.push(call.run.list(pair.into_iter().flatten().collect())?);
     }
     call.run.list(pairs)
-}
-
-fn unique(call: &Call<'_>, args: &[K]) -> Outcome {
-    let items = items_at(args, 0)?;
-    call.run.reserve(items.len() as u64 * 96)?;
-    let mut seen = BTreeSet::new();
-    let mut kept = Vec::new();
-    for item in items.to_vec(call.run, held(&args[0]))? {
-        if seen.insert(to_tree(&item)?.digest()) {
-            kept.push(item);
-        }
-    }
-    call.run.list(kept)
-}
-
-/// Charges for sorting before it starts: cells times the logarithm of the length.
-fn charge_sort(call: &Call<'_>, list: &K, len: usize) -> Result<(), Fault> {
-    let rounds = u64::from(usize::BITS - len.leading_zeros());
-    call.run.charge(cells(list).saturating_mul(rounds) / 8)
-}
-
-/// Sorts stably by a comparison that may fail; the first failure is kept.
-fn sorted<T>(items: &mut [T], by: impl Fn(&T, &T) -> Result<Ordering, Fault>) -> Result<(), Fault> {
-    let mut failure = None;
-    items.sort_by(|a, b| {
-        by(a, b).unwrap_or_else(|fault| {
-            failure.get_or_insert(fault);
-            Ordering::Equal
-        })
-    });
-    failure.map_or(Ok(()), Err)
-}
-
-fn sort(call: &Call<'_>, args: &[K]) -> Outcome {
-    let items = items_at(args, 0)?;
-    charge_sort(call, &args[0], items.len())?;
-    let mut all = items.to_vec(call.run, held(&args[0]))?;
-    sorted(&mut all, compare)?;
-    call.run.list(all)
-}
-
-/// Sorts the second list by the keys in the first.
-fn sort_keys(call: &Call<'_>, args: &[K]) -> Outcome {
-    let (keys, items) = (items_at(args, 0)?, items_at(args, 1)?);
-    charge_sort(call, &args[0], keys.len())?;
-    call.run.charge(items.len() as u64 / 4)?;
-    let keys = keys.to_vec(call.run, held(&args[0]))?;
-    let items = items.to_vec(call.run, held(&args[1]))?;
-    let mut pairs: Vec<(K, K)> = keys.into_iter().zip(items).collect();
-    sorted(&mut pairs, |a, b| compare(&a.0, &b.0))?;
-    call.run
-        .list(pairs.into_iter().map(|(_, item)| item).collect())
-}
-
-/// A map from keys, in the first list, to lists of the items of the second that have them.
-fn group(call: &Call<'_>, args: &[K]) -> Outcome {
-    let (keys, items) = (items_at(args, 0)?, items_at(args, 1)?);
-    call.run.charge(items.len() as u64)?;
-    call.run.reserve(items.len() as u64 * 192)?;
-    let mut groups: BTreeMap<Text, Vec<K>> = BTreeMap::new();
-    for index in 0..keys.len().min(items.len()) {
-        let key = keys
-            .get(call.run, index, held(&args[0]))?
-            .unwrap_or(K::Unit);
-        let key = match (&key, as_text(&key)) {
-            (_, Some(text)) => text,
-            (K::Integer(_) | K::Float(_) | K::Bool(_), None) => {
-                Text::from(super::text::shown(&key)?)
-            }
-            (other, None) => {
-                let found = kind(other);
-                return Err(soft(
-                    "wrong_type",
-                    format!("a key should be a string, number or boolean, found {found}"),
-                ));
-            }
-        };
-        let item = items.get(call.run, index, held(&args[1]))?;
-        groups.entry(key).or_default().extend(item);
-    }
-    let mut own = 64;
-    let mut map = svit_value::Map::new();
-    for (key, group) in groups {
-        let list = call.run.list(group)?;
-        own += held(&list) + 192 + key.len() as u64;
-        map.insert(key, to_tree(&list)?).map_err(too_large)?;
-    }
-    call.run.give(Value::Map(map), own)
-}
-
-/// A list as the engine's own, which `apply` needs.
-fn spread(call: &Call<'_>, args: &[K]) -> Outcome {
-    let items = Items::of(&args[0]).ok_or_else(|| {
-        soft(
-            "wrong_type",
-            format!(
-                "the last argument of apply should be a list, found {}",
-                kind(&args[0])
-            ),
-        )
-    })?;
-    let room = call.run.limits.max_value_stack;
-    if items.len() > room as usize {
-        return Err(call.run.limit("max_value_stack", room.into(), "values"));
-    }
-    call.run.charge(items.len() as u64 / 4)?;
-    Ok(items.to_vec(call.run, held(&args[0]))?.into())
-}
-
-/// The arguments that the engine collected for a `:rest` parameter, as a list of ours.
-fn rest(call: &Call<'_>, args: &[K]) -> Outcome {
-    match &args[0] {
-        K::List(items) => {
-            call.run.charge(items.len() as u64 / 8)?;
-            call.run.list(items.to_vec())
-        }
-        other => Ok(other.clone()),
-    }
-}
-
-/// Lets a closure pass if it holds no more than a closure may.
-fn close(call: &Call<'_>, args: &[K]) -> Outcome {
-    let shape = call.run.shape(&args[0])?;
-    if shape.depth > crate::engine::data::MAX_DEPTH {
-        let allowed = crate::engine::data::MAX_DEPTH.into();
-        return Err(call.run.limit("max_closure_depth", allowed, "levels"));
-    }
-    Ok(args[0].clone())
 }

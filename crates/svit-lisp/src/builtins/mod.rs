@@ -1,5 +1,6 @@
 //! The built-in functions, one file per category, and how they read their arguments.
 
+mod glue;
 mod host;
 mod iterate;
 mod json;
@@ -7,6 +8,7 @@ mod lists;
 mod logic;
 mod maps;
 mod numbers;
+mod order;
 mod results;
 mod text;
 
@@ -80,12 +82,14 @@ pub(crate) fn rows() -> Vec<Row> {
         host::rows(),
         maps::rows(),
         lists::rows(),
+        order::rows(),
         iterate::rows(),
         text::rows(),
         numbers::rows(),
         logic::rows(),
         json::rows(),
         results::rows(),
+        glue::rows(),
     ] {
         rows.extend(part);
     }

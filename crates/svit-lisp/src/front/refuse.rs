@@ -103,6 +103,10 @@ const ADVICE: &[(&str, &str)] = &[
         "cons",
         "write (concat (list value) list), or (list-push list value) at the end",
     ),
+    (
+        "null",
+        "null is the value itself; write (null? x), or (empty? list)",
+    ),
     ("nil", "write null, or () for the empty list"),
     ("None", "write null"),
     ("t", "write true"),

@@ -73,7 +73,7 @@ fn form(dice: &mut Dice, names: &[String], depth: usize) -> String {
     if depth == 0 || dice.roll(4) == 0 {
         return dice.pick(ATOMS).to_owned();
     }
-    let mut sub = |dice: &mut Dice| form(dice, names, depth - 1);
+    let sub = |dice: &mut Dice| form(dice, names, depth - 1);
     match dice.roll(16) {
         0 => format!("(if {} {} {})", sub(dice), sub(dice), sub(dice)),
         1 => format!("(let ((x {}) (y {})) {})", sub(dice), sub(dice), sub(dice)),

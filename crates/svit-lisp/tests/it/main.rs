@@ -10,5 +10,6 @@
 mod corpus;
 mod fuzz;
 mod host;
+mod hostile;
 mod language;
 mod limits;
