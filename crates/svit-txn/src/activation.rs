@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use svit_tree::guest::Program;
-use svit_tree::{Node, Path, Source, diff};
+use svit_tree::{Node, Path, Source};
 use svit_value::{Digest, Value};
 
 use crate::Error;
@@ -116,17 +116,12 @@ impl Finished {
         newest: &State,
     ) -> Result<(Transition, Activation), NotCommitted> {
         let started = &self.started_at;
-        let tree = if newest.version == started.version {
-            self.draft.tree.clone()
-        } else {
-            let changed = |node: &Node| newest.tree.node(*node) != started.tree.node(*node);
-            let mut stale = Node::ALL.iter().filter(|node| changed(node));
-            if stale.any(|&node| self.draft.nodes_read[node as usize]) {
-                return Err(NotCommitted::Stale);
-            }
-            let edits = diff(started.tree.root(), self.draft.tree.root());
-            newest.tree.apply(&edits)?
-        };
+        let changed = |node: &Node| newest.tree.node(*node) != started.tree.node(*node);
+        let mut stale = Node::ALL.iter().filter(|node| changed(node));
+        if stale.any(|&node| self.draft.nodes_read[node as usize]) {
+            return Err(NotCommitted::Stale);
+        }
+        let tree = newest.rebased(started, self.draft.tree.clone())?;
         let (tree, messages) = newest.send(&tree, &self.draft.messages)?;
         let transition = newest.prepare(Source::Activation, tree)?;
         let paths = &transition.change.paths;

@@ -87,6 +87,25 @@ pub enum Error {
         /// Its sequence number.
         sequence: u64,
     },
+    /// The process is at another version than the request expects. No guest code ran.
+    #[error("the process is at version {actual}, not at the expected {expected}")]
+    Conflict {
+        /// The version that the request expects.
+        expected: u64,
+        /// The version that the process is at.
+        actual: u64,
+        /// The root digest at that version.
+        root: Digest,
+    },
+    /// A request that names another process.
+    #[error("the request is for {address}, which is another process")]
+    WrongProcess {
+        /// The process that it names.
+        address: svit_tree::Address,
+    },
+    /// A frame of the control protocol that is no request.
+    #[error(transparent)]
+    Request(#[from] crate::control::RequestError),
     /// Another transition kept coming first.
     #[error("gave up after {attempts} attempts: other transitions came first each time")]
     Contended {
@@ -175,6 +194,9 @@ impl Error {
             Self::Changed { .. } => "changed",
             Self::Occupied { .. } => "occupied",
             Self::NoMessage { .. } => "no_message",
+            Self::Conflict { .. } => "conflict",
+            Self::WrongProcess { .. } => "wrong_process",
+            Self::Request(e) => e.code(),
             Self::Contended { .. } => "contended",
             Self::ReusedKey { .. } => "reused_key",
             Self::BadKey { .. } => "bad_key",

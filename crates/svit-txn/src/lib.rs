@@ -35,6 +35,7 @@
 //! | what a script's run did | [`Activation`], [`LogRecord`], [`Read`], [`Intent`] |
 //! | a process that survives | [`DurableProcess`], [`MemoryStore`], [`ProcessStoreExt`] |
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
+//! | several clients, one process | [`control`] |
 //! | to be told what was committed | [`Observer`] |
 //! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
 //! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
@@ -50,6 +51,8 @@
 //! # Features
 //! `lisp` (default): the built-in guest language, `svit-lisp`. Without it a process runs only the
 //! guests that are registered with [`ProcessBuilder::guest`] and [`DurableProcess::resume_with`].
+
+pub mod control;
 
 mod activation;
 mod base;

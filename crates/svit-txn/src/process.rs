@@ -180,6 +180,10 @@ impl Process {
 
     /// Makes several edits as one transition: all of them, or none if `edit` fails.
     ///
+    /// Messages that are enqueued or acknowledged meanwhile, by `edit` too, stay; the edits are
+    /// committed on top of them. `edit` must not run scripts or write but through its argument: it
+    /// would wait for itself.
+    ///
     /// # Errors
     /// What `edit` returns; a limit, or a script that does not compile.
     pub fn transact(
@@ -189,7 +193,10 @@ impl Process {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state();
         let tree = Transaction::run(&state, &self.guests, edit)?;
-        Ok(self.publish(state.prepare(Source::Host, tree)?))
+        let mut newest = self.lock();
+        let transition = newest.prepare(Source::Host, newest.rebased(&state, tree)?)?;
+        *newest = transition.after;
+        Ok(transition.change)
     }
 
     /// Runs the script at `path`, `/lib/<name>`, and commits what it did as one transition. Blocks.
@@ -217,11 +224,6 @@ impl Process {
         let (transition, activation) = finished.commit_on(&state)?;
         *state = transition.after;
         Ok(activation)
-    }
-
-    fn publish(&self, transition: Transition) -> Change {
-        *self.lock() = transition.after;
-        transition.change
     }
 
     /// Puts a message behind the others in `/inbox`, and returns its sequence number. Never waits

@@ -70,6 +70,16 @@ impl State {
         })
     }
 
+    /// A tree that was made from `started`, as it is on top of this state: host-managed changes may
+    /// have come in between, and whoever made it wrote elsewhere.
+    pub(crate) fn rebased(&self, started: &Self, tree: Tree) -> Result<Tree, Error> {
+        if self.version == started.version {
+            return Ok(tree);
+        }
+        let edits = diff(started.tree.root(), tree.root());
+        Ok(self.tree.apply(&edits)?)
+    }
+
     /// The tree with a message behind the others in the inbox, and the message's sequence number,
     /// which is the version that accepts it: unique and ascending without a counter.
     pub(crate) fn enqueue(&self, message: Value) -> Result<(Tree, u64), Error> {

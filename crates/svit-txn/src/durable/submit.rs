@@ -111,7 +111,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// For callers that gave no request key and so cannot meet a replay.
-    pub(super) fn unexpected(&self) -> Error {
+    pub(crate) fn unexpected(&self) -> Error {
         Error::History {
             version: 0,
             why: format!("an operation ended as {self:?}"),
@@ -144,6 +144,7 @@ type Recorder<'a> = Box<dyn FnOnce(Result<&Outcome, &Error>) -> Extras + Send + 
 pub struct Submission<'a> {
     operation: Operation,
     key: Option<RequestKey>,
+    expected: Option<u64>,
     record: Recorder<'a>,
 }
 
@@ -162,6 +163,7 @@ impl<'a> Submission<'a> {
         Self {
             operation,
             key: None,
+            expected: None,
             record: Box::new(|_| Extras::default()),
         }
     }
@@ -170,6 +172,13 @@ impl<'a> Submission<'a> {
     /// [`Error::Contended`].
     pub fn keyed(mut self, key: RequestKey) -> Self {
         self.key = Some(key);
+        self
+    }
+
+    /// The version that the process must be at when the operation begins; at another one it is an
+    /// [`Error::Conflict`], of which nothing is remembered.
+    pub fn expecting(mut self, version: u64) -> Self {
+        self.expected = Some(version);
         self
     }
 
@@ -197,6 +206,7 @@ impl DurableProcess {
         let Submission {
             operation,
             key,
+            expected,
             record,
         } = submission;
         if let Some(request) = &key {
@@ -208,8 +218,14 @@ impl DurableProcess {
             None
         };
         let (mut committer, prepared) = match operation.job() {
-            Some((job, input)) => self.prepare_activation(job, input, key.as_ref()).await?,
-            None => self.prepare_change(&operation, key.as_ref()).await?,
+            Some((job, input)) => {
+                self.prepare_activation(job, input, key.as_ref(), expected)
+                    .await?
+            }
+            None => {
+                self.prepare_change(&operation, key.as_ref(), expected)
+                    .await?
+            }
         };
         let (step, result) = match prepared {
             Ok(Prepared::Replayed(receipt)) => return Ok(Outcome::Replayed(receipt)),
@@ -221,7 +237,11 @@ impl DurableProcess {
             .as_ref()
             .map_or(committer.state.version, |step| step.after.version);
         // A conflict is no outcome: the same request may well succeed when it is made again.
-        let key = key.filter(|_| !matches!(result, Err(Error::Contended { .. })));
+        let is_conflict = matches!(
+            result,
+            Err(Error::Contended { .. } | Error::Conflict { .. })
+        );
+        let key = key.filter(|_| !is_conflict);
         let receipt = key.map(|request| Receipt {
             key: request.key,
             content: request.content,
@@ -257,10 +277,14 @@ impl DurableProcess {
         job: Job,
         input: Value,
         key: Option<&RequestKey>,
+        expected: Option<u64>,
     ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
         let mut committer = self.settled().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
+        }
+        if let Err(conflict) = check_version(&committer.state, expected) {
+            return Ok((committer, Err(conflict)));
         }
         for _ in 0..MAX_RUNS {
             let state = committer.state.clone();
@@ -291,12 +315,14 @@ impl DurableProcess {
         &self,
         operation: &Operation,
         key: Option<&RequestKey>,
+        expected: Option<u64>,
     ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
         let committer = self.settled().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
         }
-        let prepared = self.prepare_on(&committer.state, operation);
+        let prepared = check_version(&committer.state, expected)
+            .and_then(|()| self.prepare_on(&committer.state, operation));
         Ok((committer, prepared))
     }
 
@@ -338,6 +364,18 @@ impl DurableProcess {
 enum Prepared {
     Step(Option<Box<Transition>>, Outcome),
     Replayed(Box<Receipt>),
+}
+
+/// Whether a process is at the version that a request expects.
+fn check_version(state: &State, expected: Option<u64>) -> Result<(), Error> {
+    match expected {
+        Some(expected) if expected != state.version => Err(Error::Conflict {
+            expected,
+            actual: state.version,
+            root: state.tree.digest(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn check_key(key: &ReceiptKey) -> Result<(), Error> {

@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+mod control;
 mod damage;
 mod faults;
 mod golden;

@@ -103,17 +103,17 @@ fn in_memory_too() {
         for caller in 0..4 {
             let process = &process;
             scope.spawn(move || {
-                for _ in 0..25 {
-                    if caller % 2 == 0 {
-                        process.exec("/lib/counter", 1).unwrap();
-                    } else {
-                        process.enqueue(1).unwrap();
+                for n in 0..100 {
+                    match caller {
+                        0 => drop(process.exec("/lib/counter", 1).unwrap()),
+                        1 => drop(process.write("/memory/written", n).unwrap()),
+                        _ => drop(process.enqueue(1).unwrap()),
                     }
                 }
             });
         }
     });
-    assert_eq!(process.version(), 100);
-    assert_eq!(process.read("/memory/count").unwrap(), Some(56.into()));
-    assert_eq!(process.discover("/inbox").unwrap().len(), 50);
+    assert_eq!(process.version(), 400);
+    assert_eq!(process.read("/memory/count").unwrap(), Some(106.into()));
+    assert_eq!(process.discover("/inbox").unwrap().len(), 200);
 }

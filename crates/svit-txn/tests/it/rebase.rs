@@ -232,3 +232,35 @@ fn a_dropped_exec_leaves_nothing_and_the_next_one_runs() {
         assert_eq!(run.join().unwrap().unwrap().version, 1);
     });
 }
+
+#[test]
+fn a_message_that_comes_during_a_host_transaction_is_not_lost() {
+    let (process, _waiting) = gated("");
+    let first = process.enqueue("first").unwrap();
+    let change = process
+        .transact(|tx| {
+            tx.write("/memory/count", 1)?;
+            process.acknowledge(first)?;
+            assert_eq!(process.enqueue("second")?, 3);
+            tx.write("/memory/other", 2)
+        })
+        .unwrap();
+    assert_eq!((change.version, process.version()), (4, 4));
+    assert_eq!(process.discover("/inbox").unwrap().len(), 1);
+    assert_eq!(
+        process.read("/inbox/0000000000000003").unwrap(),
+        Some("second".into())
+    );
+    assert_eq!(process.read("/memory/count").unwrap(), Some(1.into()));
+    let paths: Vec<String> = change.paths.iter().map(|p| p.path.to_string()).collect();
+    assert_eq!(paths, ["/memory/count", "/memory/other"]);
+
+    // A transaction that fails takes nothing back but its own edits.
+    let refused = process.transact(|tx| {
+        tx.write("/memory/count", 9)?;
+        process.enqueue("third")?;
+        tx.remove("/memory/none")
+    });
+    assert_eq!(refused.unwrap_err().code(), "missing");
+    assert_eq!(process.discover("/inbox").unwrap().len(), 2);
+}
