@@ -113,6 +113,13 @@ impl Script {
     }
 }
 
+impl From<Script> for Value {
+    fn from(script: Script) -> Self {
+        // Three texts in a map are two levels deep, so this cannot fail.
+        script.to_value().unwrap_or_default()
+    }
+}
+
 impl From<&str> for Script {
     fn from(source: &str) -> Self {
         Self::new(source)

@@ -125,7 +125,7 @@
 //! - persistence: [`DurableProcess`], [`ProcessStore`], [`MemoryStore`], `TursoProcessStore`;
 //! - models: [`Message`], [`Reasoner`], [`Provider`], [`Scripted`], [`Retry`], `OpenAI`;
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`];
-//! - guests: [`guest`], `Script`, `svit_script!`;
+//! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
 //! - failures: [`Error`], one type with every layer's own error inside.
 //!
 //! # Features
@@ -134,6 +134,16 @@
 //! store contract, the loop and scripted models.
 
 mod error;
+#[cfg(feature = "macros")]
+mod macros;
+
+/// What the macros expand to.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::macros::run;
+    pub use svit_macros::script;
+}
 
 pub use error::{Error, Result};
 #[cfg(feature = "lisp")]
