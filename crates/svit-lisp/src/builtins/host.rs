@@ -2,11 +2,10 @@
 
 use std::sync::OnceLock;
 
-use svit_tree::Path;
 use svit_tree::guest::{GuestErrorKind, LogLevel};
 use svit_value::{List, Map, Text, Value};
 
-use super::{Outcome, null, owned_text_at, row, text_at};
+use super::{Outcome, null, owned_text_at, path_at, row, text_at};
 use crate::engine::K;
 use crate::engine::call::Call;
 use crate::engine::run::{Fault, soft};
@@ -150,11 +149,6 @@ pub(super) fn rows() -> Vec<Row> {
     ]
 }
 
-fn path_at(args: &[K], index: usize) -> Result<Path, Fault> {
-    let text = text_at(args, index)?;
-    Path::parse(text).map_err(|error| soft("bad_path", error.to_string()))
-}
-
 /// A value that leaves the script; past its limits the activation ends.
 fn leaving(call: &Call<'_>, value: &K) -> Result<Value, Fault> {
     let value = to_tree(value)?;
@@ -173,7 +167,7 @@ fn leaving_or_null(call: &Call<'_>, args: &[K], index: usize) -> Result<Value, F
 }
 
 fn discover(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     let names = call
         .run
         .host
@@ -184,7 +178,7 @@ fn discover(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn read(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     match call
         .run
         .host
@@ -199,7 +193,7 @@ fn read(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn stat(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     let facts = call
         .run
         .host
@@ -209,7 +203,7 @@ fn stat(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn write(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     let value = leaving(call, &args[1])?;
     call.run
         .host
@@ -219,7 +213,7 @@ fn write(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn remove(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     let was_there = call
         .run
         .host
@@ -229,7 +223,7 @@ fn remove(call: &Call<'_>, args: &[K]) -> Outcome {
 }
 
 fn exec(call: &Call<'_>, args: &[K]) -> Outcome {
-    let path = path_at(args, 0)?;
+    let path = path_at(call, args, 0)?;
     let input = leaving_or_null(call, args, 1)?;
     let output = call
         .run

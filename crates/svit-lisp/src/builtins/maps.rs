@@ -1,10 +1,11 @@
 //! Maps, and access to nested values by path.
 
-use svit_tree::Path;
 use svit_value::{Map, Value};
 
 use super::results::{failed, succeeded};
-use super::{MANY, Outcome, index_at, items_at, map_at, owned_text_at, row, text_at, wrong};
+use super::{
+    MANY, Outcome, index_at, items_at, map_at, owned_text_at, path_at, row, text_at, wrong,
+};
 use crate::engine::K;
 use crate::engine::call::Call;
 use crate::engine::data::data;
@@ -161,12 +162,8 @@ fn value_array(call: &Call<'_>, args: &[K]) -> Outcome {
     call.run.list(args.to_vec())
 }
 
-fn inside_path(args: &[K]) -> Result<Path, Fault> {
-    Path::parse(text_at(args, 1)?).map_err(|error| soft("bad_path", error.to_string()))
-}
-
 fn follow(call: &Call<'_>, args: &[K]) -> Result<Option<K>, Fault> {
-    let path = inside_path(args)?;
+    let path = path_at(call, args, 1)?;
     let root = to_tree(&args[0])?;
     match svit_tree::lookup(&root, &path) {
         Some(found) => call.run.give(found.clone(), held(&args[0])).map(Some),

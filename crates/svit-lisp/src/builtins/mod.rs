@@ -12,6 +12,7 @@ mod order;
 mod results;
 mod text;
 
+use svit_tree::Path;
 use svit_value::{Map, Text, Value};
 
 use crate::engine::K;
@@ -148,4 +149,11 @@ fn index_at(args: &[K], index: usize) -> Result<usize, Fault> {
 
 fn null(call: &Call<'_>) -> Outcome {
     call.run.borrowed(Value::Null)
+}
+
+/// A path, paid by its length, since reading one takes longer than the call it is for.
+fn path_at(call: &Call<'_>, args: &[K], index: usize) -> Result<Path, Fault> {
+    let text = text_at(args, index)?;
+    call.run.charge(text.len() as u64 / 64)?;
+    Path::parse(text).map_err(|error| soft("bad_path", error.to_string()))
 }

@@ -6,6 +6,7 @@ use ketos::{Error, ExecError, Integer, Ratio};
 use super::{MANY, Outcome, int_at, row, wrong};
 use crate::engine::K;
 use crate::engine::call::Call;
+use crate::engine::data::cells;
 use crate::engine::run::{Fault, soft};
 use crate::engine::value::compare;
 use crate::table::Row;
@@ -254,10 +255,21 @@ fn two(call: &Call<'_>, a: K, b: &K, fast: Fast, slow: Slow) -> Outcome {
     {
         return Ok(result.into());
     }
+    call.run.charge(slow_price(&a, b))?;
     bounded(
         call,
         slow(call.context(), a, b).map_err(|e| arithmetic(call, e))?,
     )
+}
+
+/// What arithmetic past 64 bits costs: words times words, and four times that for ratios, which are
+/// reduced each time.
+fn slow_price(a: &K, b: &K) -> u64 {
+    let words = cells(a).saturating_mul(cells(b));
+    match (a, b) {
+        (K::Ratio(_), _) | (_, K::Ratio(_)) => words,
+        _ => words / 4,
+    }
 }
 
 fn accumulate(call: &Call<'_>, args: &[K], fast: Fast, slow: Slow) -> Outcome {
@@ -346,6 +358,7 @@ fn rem(call: &Call<'_>, args: &[K]) -> Outcome {
             _ => Ok(K::Integer(a.clone() % b.clone())),
         };
     }
+    call.run.charge(slow_price(a, &args[1]))?;
     if let (Some(a), Some(b)) = (exact(a), exact(&args[1])) {
         return bounded(call, K::Ratio(a % b));
     }
