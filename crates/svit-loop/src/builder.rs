@@ -7,7 +7,7 @@ use svit_tree::guest::Guest;
 use svit_txn::{DurableProcess, Limits, MemoryStore, ProcessBuilder};
 use svit_value::Value;
 
-use crate::{LoopError, Svit};
+use crate::{LoopError, Svit, ToolPolicy};
 
 /// Describes a [`Svit`]. The first bad input is kept and returned by [`build`](Self::build).
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub struct SvitBuilder {
     origin: Origin,
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
+    policy: ToolPolicy,
     failure: Option<LoopError>,
 }
 
@@ -42,6 +43,7 @@ impl SvitBuilder {
             origin,
             reasoner: None,
             instructions: None,
+            policy: ToolPolicy::default(),
             failure: None,
         }
     }
@@ -88,6 +90,12 @@ impl SvitBuilder {
         self
     }
 
+    /// What the model may do with its tools; everything if this is not called.
+    pub fn tools(mut self, policy: ToolPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// The model that answers messages. Without one the process can be read and forked, and
     /// messages can be sent, but not answered.
     pub fn reasoner(mut self, reasoner: Reasoner) -> Self {
@@ -111,6 +119,6 @@ impl SvitBuilder {
                 DurableProcess::create(store, process.build()?).await?
             }
         };
-        Svit::new(process, self.reasoner, self.instructions).await
+        Svit::new(process, self.reasoner, self.instructions, self.policy).await
     }
 }

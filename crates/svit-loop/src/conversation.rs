@@ -224,3 +224,6 @@ impl Conversation {
         self.usage
     }
 }
+
+#[cfg(test)]
+mod tests;

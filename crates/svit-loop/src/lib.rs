@@ -12,6 +12,7 @@
 //! - [`Svit`], [`SvitBuilder`]: a process with its loop;
 //! - [`Inbox`], [`Outbox`]: messages in, answers out;
 //! - [`Events`], [`SvitEvent`], [`Delta`]: everything that happens, for consoles and logs;
+//! - [`ToolPolicy`]: what the model may do;
 //! - [`LoopError`].
 //!
 //! # What it does not do
@@ -41,3 +42,4 @@ pub use events::{Delta, Events, SvitEvent};
 pub use inbox::Inbox;
 pub use outbox::Outbox;
 pub use svit::Svit;
+pub use tools::ToolPolicy;

@@ -3,46 +3,64 @@
 
 use std::fmt::Write as _;
 
+use svit_tree::Path;
 use svit_txn::DurableProcess;
 use svit_value::Value;
+
+use crate::failure::is_harmful;
+use crate::tools::{Runs, ToolPolicy};
 
 /// How many scripts the catalog names.
 const CATALOG: usize = 100;
 
+/// The longest line about a script, in characters.
+const MAX_LINE: usize = 200;
+
 /// Composes the prompt for the process as it stands.
-pub(crate) fn compose(process: &DurableProcess, instructions: Option<&str>) -> String {
+pub(crate) fn compose(
+    process: &DurableProcess,
+    policy: &ToolPolicy,
+    instructions: Option<&str>,
+) -> String {
+    let runs = policy.runs();
     let mut prompt = format!(
         "You are the reasoner of the process {}.\n\
          Its state is a tree of JSON values that outlives this conversation. You see and change it \
          only through your tools; each change is committed before you see its result.\n\
          \n\
-         /memory  application values: read and write. Keep here what must be remembered.\n\
-         /lib     scripts in Svit Lisp: read and write. Each is {{\"source\", \"documentation\"}}.\n\
+         /memory  application values: {access}. Keep here what must be remembered.\n\
+         /lib     scripts in Svit Lisp: {scripts}. Each is {{\"source\", \"documentation\"}}.\n\
          /inbox   messages that wait: read.\n\
          /thread  metadata of this conversation: read.\n\
-         /system  identity, limits, lineage: read.\n\
-         \n\
-         A script defines (main input), for example\n\
-         (define (main input) (let ((n (+ (read \"/memory/count\") (value-get input \"/by\")))) \
-         (do (write \"/memory/count\" n) n)))\n\
-         All that one exec does is committed together, or nothing is.\n",
-        process.address()
+         /system  identity, limits, lineage: read.\n",
+        process.address(),
+        access = if policy.writes() {
+            "read and write"
+        } else {
+            "read"
+        },
+        scripts = if policy.writes() && !matches!(runs, Runs::Chosen(_)) {
+            "read and write"
+        } else {
+            "read"
+        },
     );
-    // The catalog is a convenience: if it cannot be read, `discover /lib` still can.
-    if let Ok(Some(Value::Map(library))) = process.read("/lib")
-        && !library.is_empty()
-    {
-        prompt.push_str("\nScripts in /lib:\n");
-        for (name, script) in library.iter().take(CATALOG) {
-            let about = script.get("documentation").and_then(Value::as_str);
-            let about = about.unwrap_or("no documentation");
-            let line: String = about.chars().take(200).collect();
-            // Writing to a String cannot fail.
-            let _ = writeln!(prompt, "- {name}: {}", line.replace('\n', " "));
-        }
-        if library.len() > CATALOG {
-            let _ = writeln!(prompt, "- and {} more", library.len() - CATALOG);
-        }
+    if let Some(paths) = policy.reached() {
+        let paths: Vec<String> = paths.iter().map(Path::to_string).collect();
+        let paths = line(&paths.join(", "), usize::MAX);
+        let _ = writeln!(
+            prompt,
+            "Of these you reach only {paths}, and what is below."
+        );
+    }
+    if runs != Runs::Nothing {
+        prompt.push_str(
+            "\nA script defines (main input), for example\n\
+             (define (main input) (let ((n (+ (read \"/memory/count\") (value-get input \"/by\")))) \
+             (do (write \"/memory/count\" n) n)))\n\
+             All that one exec does is committed together, or nothing is.\n",
+        );
+        catalog(&mut prompt, process, runs);
     }
     if let Some(instructions) = instructions {
         let _ = write!(
@@ -52,3 +70,45 @@ pub(crate) fn compose(process: &DurableProcess, instructions: Option<&str>) -> S
     }
     prompt
 }
+
+/// Names the scripts that can be run.
+fn catalog(prompt: &mut String, process: &DurableProcess, runs: Runs<'_>) {
+    // A convenience: if it cannot be read, `discover /lib` still can.
+    let Ok(Some(Value::Map(library))) = process.read("/lib") else {
+        return;
+    };
+    let runnable = |name: &str| match runs {
+        Runs::Everything => true,
+        Runs::Chosen(names) => names.contains(name),
+        Runs::Nothing => false,
+    };
+    let scripts = || library.iter().filter(|(name, _)| runnable(name.as_str()));
+    let all = scripts().count();
+    if all > 0 {
+        prompt.push_str("\nScripts in /lib:\n");
+    }
+    for (name, script) in scripts().take(CATALOG) {
+        let about = script.get("documentation").and_then(Value::as_str);
+        let about = line(about.unwrap_or("no documentation"), MAX_LINE);
+        // Writing to a String cannot fail.
+        let _ = writeln!(prompt, "- {}: {about}", line(name, MAX_LINE));
+    }
+    if all > CATALOG {
+        let _ = writeln!(prompt, "- and {} more", all - CATALOG);
+    }
+}
+
+/// A text of the process as one line, which cannot be taken for a part of the prompt's frame:
+/// scripts may have been written by a model that was misled.
+fn line(text: &str, longest: usize) -> String {
+    let framed = |c: char| match c {
+        '<' => '‹',
+        '>' => '›',
+        c if is_harmful(c) => ' ',
+        c => c,
+    };
+    text.chars().take(longest).map(framed).collect()
+}
+
+#[cfg(test)]
+mod tests;

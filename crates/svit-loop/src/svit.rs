@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::outbox::Outbox;
 use crate::shared::{Progress, Shared};
 use crate::thread::{Body, kind};
+use crate::tools::ToolPolicy;
 use crate::worker::Worker;
 use crate::{LoopError, SvitBuilder};
 
@@ -58,6 +59,7 @@ pub struct Svit {
     shared: Arc<Shared>,
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
+    policy: ToolPolicy,
     running: Mutex<Running>,
 }
 
@@ -104,6 +106,7 @@ impl Svit {
         process: DurableProcess,
         reasoner: Option<Reasoner>,
         instructions: Option<String>,
+        policy: ToolPolicy,
     ) -> Result<Self, LoopError> {
         let shared = Arc::new(Shared::new());
         let journal = Journal::read(process.clone(), shared.clone()).await?;
@@ -112,6 +115,7 @@ impl Svit {
             shared,
             reasoner,
             instructions,
+            policy,
             running: Mutex::new(Running::Not(Box::new(journal))),
         })
     }
@@ -178,6 +182,7 @@ impl Svit {
             shared: self.shared.clone(),
             reasoner,
             instructions: self.instructions.clone(),
+            policy: self.policy.clone(),
             journal,
         };
         // Busy until it has looked at the inbox, so that nobody takes it for idle before.
@@ -223,7 +228,8 @@ impl Svit {
         let mut progress = self.shared.watch();
         loop {
             let now = progress.borrow_and_update().clone();
-            if may_end(&self.shared) {
+            // A closed inbox takes nothing more: it need not be dropped.
+            if now == Progress::Closed || may_end(&self.shared) {
                 let waiting = self.waiting()?;
                 if waiting == 0 && matches!(now, Progress::Idle | Progress::Closed) {
                     return Ok(());

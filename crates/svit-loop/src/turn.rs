@@ -113,11 +113,11 @@ impl Worker {
     }
 
     async fn respond(&self, turn: u64, step: u64) -> Result<ModelResponse, Failure> {
-        let system = prompt::compose(&self.process, self.instructions.as_deref());
+        let system = prompt::compose(&self.process, &self.policy, self.instructions.as_deref());
         let messages = self.journal.conversation().messages().to_vec();
         let stream = self
             .reasoner
-            .respond(Some(system), messages, tools::specs())
+            .respond(Some(system), messages, tools::specs(&self.policy))
             .await?;
         let deltas = &self.shared.deltas;
         let place = self.process.events_end();
@@ -164,7 +164,7 @@ impl Worker {
         } else {
             vec![tool_started(site, call)?]
         };
-        let operation = match tools::plan(&self.process, call) {
+        let operation = match tools::plan(&self.process, &self.policy, call) {
             tools::Plan::Answer(result) => {
                 let mut events = begins;
                 events.push(finished_or_said_why_not(site, call, &result, Value::Null)?);
@@ -192,9 +192,7 @@ impl Worker {
             Ok(_) => return Ok(()),
             // Rejected operations are recorded as results for the model to see.
             Err(LoopError::Process(error)) if is_rejection(&error) => return Ok(()),
-            Err(error) if is_too_large(&error) => {
-                ToolResult::error(call.id.as_str(), error.to_string())
-            }
+            Err(error) if is_too_large(&error) => tools::error(&call.id, &error.to_string()),
             Err(error) => return Err(error.into()),
         };
         if self.journal.conversation().awaits(site) {
@@ -234,7 +232,7 @@ fn recorded(
     call: &ToolCall,
     outcome: Result<&Outcome, &svit_txn::Error>,
 ) -> Extras {
-    let refused = |why: String| (ToolResult::error(call.id.as_str(), why), Value::Null);
+    let refused = |why: String| (tools::error(&call.id, &why), Value::Null);
     let (result, effect) = match outcome {
         Ok(outcome) => {
             tools::committed(&call.id, outcome).unwrap_or_else(|error| refused(error.to_string()))
@@ -256,7 +254,7 @@ fn finished_or_said_why_not(
     effect: Value,
 ) -> Result<NewEvent, svit_value::ValueError> {
     tool_finished(site, call, result, effect).or_else(|error| {
-        let refused = ToolResult::error(call.id.as_str(), error.to_string());
+        let refused = tools::error(&call.id, &error.to_string());
         tool_finished(site, call, &refused, Value::Null)
     })
 }

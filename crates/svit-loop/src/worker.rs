@@ -16,6 +16,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::journal::{Journal, is_rejection, is_too_large, may_pass};
 use crate::shared::{Progress, Shared};
 use crate::thread::{NewEvent, count, event, kind};
+use crate::tools::ToolPolicy;
 
 /// How long a failed turn, or a store that does not answer, is given before the next attempt:
 /// doubled each time, up to the longest.
@@ -35,6 +36,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) reasoner: Reasoner,
     pub(crate) instructions: Option<String>,
+    pub(crate) policy: ToolPolicy,
     pub(crate) journal: Journal,
 }
 
