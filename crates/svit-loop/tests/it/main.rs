@@ -1,0 +1,8 @@
+//! The loop as its users and their accidents see it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+mod crash;
+mod handles;
+mod http;
+mod turns;
