@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,20 @@ impl Talk {
         program
     }
 
+    /// A run that has reached the server and waits for it.
+    fn asked(&self, words: &[&str]) -> Child {
+        let child = self.program(words).spawn().unwrap();
+        let started = Instant::now();
+        while self.server.journal().is_empty() {
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "it did not ask"
+            );
+            sleep(Duration::from_millis(5));
+        }
+        child
+    }
+
     fn output(&self, words: &[&str]) -> Output {
         self.program(words).output().unwrap()
     }
@@ -71,17 +85,29 @@ fn the_answer_is_printed_and_what_the_model_did_is_kept() {
 }
 
 #[test]
+fn a_second_program_on_the_same_store_is_refused_and_told_who_has_it() {
+    let talk = Talk::new(Script::turns([
+        Reply::text("never finished").with_fault(Fault::Stall(1))
+    ]));
+    talk.console.says(&["write", "/memory/x", "1"]);
+    let mut first = talk.asked(&["send", "hello"]);
+    let text = talk.console.refuses(1, &["show", "/memory/x"]);
+    let owner = format!("svit.db is in use by process {}", first.id());
+    assert!(text.ends_with(&owner), "{text}");
+    talk.console.says(&["--instance", "other", "log"]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(talk.console.says(&["show", "/memory/x"]), "1\n");
+}
+
+#[test]
 fn a_message_that_was_cut_off_is_answered_first_and_only_the_new_answer_printed() {
     let talk = Talk::new(Script::requests([
         Reply::text("never finished").with_fault(Fault::Stall(1)),
         Reply::text("The first answer."),
         Reply::text("The second answer."),
     ]));
-    let mut cut_off = talk.program(&["send", "first"]).spawn().unwrap();
-    let started = Instant::now();
-    while talk.server.journal().is_empty() && started.elapsed() < Duration::from_secs(30) {
-        sleep(Duration::from_millis(5));
-    }
+    let mut cut_off = talk.asked(&["send", "first"]);
     cut_off.kill().unwrap();
     cut_off.wait().unwrap();
     assert_eq!(
