@@ -131,3 +131,46 @@ fn rows() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn places_count_lines_and_characters() {
+    let rows = [
+        ("(define (main input)\n  (oops))", "2:4"),
+        ("(define (main input)\r\n\t(oops))", "2:3"),
+        ("(define (main input) (list \"日本\" (oops)))", "1:34"),
+        (
+            "; a comment\n#| and\nanother |# (define (main input) (oops))",
+            "3:34",
+        ),
+        ("(define (main input) \"a\nb\" (oops))", "2:5"),
+        ("(define (main input)\n  (list 1", "2:3"),
+        ("(define (main input) 1))", "1:24"),
+        (
+            "(define (main input)\n  (map-get (value-map) \"a\"))",
+            "2:3",
+        ),
+        (
+            "(define (f x)\n  (if x 1 2))\n(define (main input)\n  (f 5))",
+            "1:10",
+        ),
+        (
+            "(define (main input)\n  (map (lambda (x)\n         (+ x \"a\"))\n       '(1)))",
+            "3:10",
+        ),
+        ("(define (main input)\n  (sort '(1 \"a\")))", "2:3"),
+        (
+            "(define (f n) (+ 1 (f n)))\n(define (main input)\n  (f 1))",
+            "1:10",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (source, expected) in rows {
+        let found = show(source, Value::Null);
+        if !found.contains(&format!("/lib/test.svit-script:{expected}: ")) {
+            wrong.push(format!(
+                "{source}\n  expected {expected}\n  found    {found}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
