@@ -8,7 +8,8 @@ use svit_value::{Digest, Value};
 
 use crate::Error;
 use crate::guests::{Guests, script_at};
-use crate::state::{Intent, State, Transition};
+use crate::outbox::Intent;
+use crate::state::{State, Transition};
 use crate::working::{Draft, LogRecord, Read, Working};
 
 /// What an activation did, once it is committed.

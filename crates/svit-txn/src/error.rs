@@ -106,6 +106,12 @@ pub enum Error {
     /// A frame of the control protocol that is no request.
     #[error(transparent)]
     Request(#[from] crate::control::RequestError),
+    /// There is no such intent in the outbox.
+    #[error("there is no intent {id:?} in the outbox")]
+    NoIntent {
+        /// As it was given.
+        id: Text,
+    },
     /// Another transition kept coming first.
     #[error("gave up after {attempts} attempts: other transitions came first each time")]
     Contended {
@@ -194,6 +200,7 @@ impl Error {
             Self::Changed { .. } => "changed",
             Self::Occupied { .. } => "occupied",
             Self::NoMessage { .. } => "no_message",
+            Self::NoIntent { .. } => "no_intent",
             Self::Conflict { .. } => "conflict",
             Self::WrongProcess { .. } => "wrong_process",
             Self::Request(e) => e.code(),

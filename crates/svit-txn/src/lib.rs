@@ -33,6 +33,7 @@
 //! |---|---|
 //! | a process in memory, with its scripts | [`Process`], [`ProcessBuilder`], [`Transaction`] |
 //! | what a script's run did | [`Activation`], [`LogRecord`], [`Read`], [`Intent`] |
+//! | what scripts want delivered | [`Process::intents`], [`DurableProcess::intents`] |
 //! | a process that survives | [`DurableProcess`], [`MemoryStore`], [`ProcessStoreExt`] |
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
 //! | several clients, one process | [`control`] |
@@ -62,6 +63,7 @@ mod error;
 mod guests;
 mod limits;
 mod memory_store;
+mod outbox;
 mod process;
 mod record;
 mod snapshot;
@@ -82,10 +84,10 @@ pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
+pub use outbox::Intent;
 pub use process::{Process, ProcessBuilder, Transaction};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};
-pub use state::Intent;
 pub use store::{
     Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,
     StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,

@@ -11,6 +11,7 @@ use svit_value::{Digest, Map, Text, Value};
 
 use crate::activation::{Activation, Finished, Job, NotCommitted, run};
 use crate::guests::{self, Guests};
+use crate::outbox::Intent;
 use crate::state::{State, Transition, check_size};
 use crate::working::{check_access, check_scripts};
 use crate::{Base, BaseKind, Error, Limits, system};
@@ -246,6 +247,37 @@ impl Process {
         let mut state = self.lock();
         let tree = state.acknowledge(sequence)?;
         *state = state.prepare(Source::Inbox, tree)?.after;
+        Ok(())
+    }
+
+    /// Message intents that wait to be delivered, oldest first, from behind the one with the id
+    /// `after`. O(limit + log n).
+    ///
+    /// # Errors
+    /// [`Error::NoIntent`] if `after` is no id of this process; the intent itself may be gone.
+    pub fn intents(&self, after: Option<&str>, limit: usize) -> Result<Vec<Intent>, Error> {
+        self.lock().intents(after, limit)
+    }
+
+    /// Takes an intent out of `/system/outbox`, once it has been delivered. `message` is the digest
+    /// of the message that was. Never waits for a script.
+    ///
+    /// ```
+    /// # fn deliver(_: &svit_value::Value) {}
+    /// # fn drain(process: &svit_txn::Process) -> Result<(), svit_txn::Error> {
+    /// for intent in process.intents(None, 100)? {
+    ///     deliver(&intent.message);
+    ///     process.acknowledge_intent(&intent.id, intent.message.digest())?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoIntent`]; [`Error::Changed`] if it has another message.
+    pub fn acknowledge_intent(&self, id: &str, message: Digest) -> Result<(), Error> {
+        let mut state = self.lock();
+        let tree = state.delivered(id, message)?;
+        *state = state.prepare(Source::Host, tree)?.after;
         Ok(())
     }
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use svit_tree::{Address, Tree};
-use svit_value::{Digest, Map, Value, ValueLimits, car};
+use svit_tree::{Address, Node, Tree};
+use svit_value::{Digest, Map, Text, Value, ValueLimits, car};
 
 use crate::codec::{self, Fields};
 use crate::guests::Guests;
-use crate::state::{State, check_size};
+use crate::state::{MAX_VERSION, State, check_size, sequence_key};
 use crate::{Base, BaseKind, Error, Process, RecordError, system};
 
 /// The name of the snapshot's form.
@@ -111,6 +111,17 @@ fn restored(address: Address, version: u64, root: Value) -> Result<State, Error>
     let tree = Tree::from_value(root)?;
     let limits = system::limits(&tree)?;
     check_size(&limits, &tree)?;
+    if version > MAX_VERSION {
+        return Err(damaged(version, "no process gets that old".to_owned()));
+    }
+    // Messages are numbered by the version that accepts them, so that none is overwritten.
+    let fits = |key: &Text| {
+        let sequence: Option<u64> = key.parse().ok();
+        sequence.is_some_and(|n| n <= version && sequence_key(n) == **key)
+    };
+    if let Some(key) = tree.node(Node::Inbox).keys().find(|key| !fits(key)) {
+        return Err(damaged(version, format!("{key:?} is no key of its inbox")));
+    }
     let named = system::address(&tree);
     if named != Some(address.as_str()) {
         return Err(damaged(

@@ -114,54 +114,15 @@ impl State {
         thread.insert("dead", dead)?;
         Ok(tree.with(Node::Thread, thread)?)
     }
-
-    /// The tree with intents behind the others in `/system/outbox`, and their ids.
-    pub(crate) fn send(
-        &self,
-        tree: &Tree,
-        messages: &[Value],
-    ) -> Result<(Tree, Vec<Intent>), Error> {
-        if messages.is_empty() {
-            return Ok((tree.clone(), Vec::new()));
-        }
-        let version = self.version + 1;
-        let mut system = tree.node(Node::System).clone();
-        let outbox = system.get("outbox").and_then(Value::as_map).cloned();
-        let mut outbox = outbox.unwrap_or_default();
-        let mut intents = Vec::with_capacity(messages.len());
-        for (index, message) in messages.iter().enumerate() {
-            let intent = Intent {
-                id: format!("{}#{version}.{index}", self.address),
-                message: message.clone(),
-            };
-            // Sixteen digits that ascend with version and index; an activation has at most 10,000.
-            let key = format!("{version:012}{index:04}");
-            let entry = [
-                ("id", Value::from(intent.id.as_str())),
-                ("message", message.clone()),
-            ];
-            outbox.insert(key, Map::from_entries(entry)?)?;
-            intents.push(intent);
-        }
-        self.limits.check(LimitKind::Outbox, outbox.len() as u64)?;
-        system.insert("outbox", outbox)?;
-        Ok((tree.with(Node::System, system)?, intents))
-    }
-}
-
-/// A message that a script wants the host to deliver.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Intent {
-    /// `<address>#<version>.<index>`, the same on every replay.
-    pub id: String,
-    /// The message as the script gave it.
-    pub message: Value,
 }
 
 /// A sequence number as a key: 16 digits, so that keys sort by number.
 pub(crate) fn sequence_key(sequence: u64) -> String {
     format!("{sequence:016}")
 }
+
+/// The newest version that a process from outside may have: keys of the outbox hold it in 12 digits.
+pub(crate) const MAX_VERSION: u64 = 999_999_999_999;
 
 pub(crate) fn check_size(limits: &Limits, tree: &Tree) -> Result<(), Error> {
     let measure = tree.root().measure();

@@ -22,7 +22,7 @@ use crate::guests::Guests;
 use crate::process::Process;
 use crate::state::State;
 use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
-use crate::{Activation, Base, BaseKind, Error, Limits};
+use crate::{Activation, Base, BaseKind, Error, Intent, Limits};
 use commit::Committer;
 use observe::Observers;
 
@@ -286,6 +286,30 @@ impl DurableProcess {
     pub async fn remove(&self, path: impl IntoPath) -> Result<svit_tree::Change, Error> {
         let path = path.into_path()?;
         self.change(Operation::Remove { path }).await
+    }
+
+    /// Message intents that wait to be delivered, oldest first, from behind the one with the id
+    /// `after`, as published. O(limit + log n).
+    ///
+    /// # Errors
+    /// [`Error::NoIntent`] if `after` is no id of this process; the intent itself may be gone.
+    pub fn intents(&self, after: Option<&str>, limit: usize) -> Result<Vec<Intent>, Error> {
+        self.published().intents(after, limit)
+    }
+
+    /// Takes an intent out of `/system/outbox` as one durable transition, once it has been
+    /// delivered. `message` is the digest of the message that was. Never waits for a script.
+    ///
+    /// # Errors
+    /// As [`Process::acknowledge_intent`], and those of the store.
+    pub async fn acknowledge_intent(
+        &self,
+        id: &str,
+        message: Digest,
+    ) -> Result<svit_tree::Change, Error> {
+        let id = Text::from(id);
+        self.change(Operation::AcknowledgeIntent { id, message })
+            .await
     }
 
     async fn change(&self, operation: Operation) -> Result<svit_tree::Change, Error> {

@@ -61,6 +61,13 @@ pub enum Operation {
         /// Why it was given up.
         reason: Value,
     },
+    /// Take an intent out of `/system/outbox`, once it has been delivered.
+    AcknowledgeIntent {
+        /// Its id.
+        id: Text,
+        /// The digest of the message that was delivered.
+        message: Digest,
+    },
     /// Change nothing; only the events land.
     Note,
 }
@@ -343,6 +350,9 @@ impl DurableProcess {
             }
             Operation::Acknowledge { sequence } => {
                 (Source::Inbox, state.acknowledge(*sequence)?, None)
+            }
+            Operation::AcknowledgeIntent { id, message } => {
+                (Source::Host, state.delivered(id, *message)?, None)
             }
             Operation::Bury { sequence, reason } => {
                 (Source::Inbox, state.bury(*sequence, reason.clone())?, None)

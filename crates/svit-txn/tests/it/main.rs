@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+#[cfg(feature = "lisp")]
 mod control;
 mod damage;
 mod faults;
@@ -15,6 +16,7 @@ mod history;
 mod limits;
 mod matrix;
 mod observers;
+mod outbox;
 mod racing;
 mod random;
 mod rebase;

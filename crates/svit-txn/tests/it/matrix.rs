@@ -329,6 +329,8 @@ fn a_fenced_owner_changes_nothing_and_still_reads() {
         old.submit(Submission::plain(Operation::Enqueue { message: 1.into() }))
             .await
             .unwrap();
+        old.write("/lib/send", script("send 1")).await.unwrap();
+        old.exec("/lib/send", value!(null)).await.unwrap();
         let new = crate::steps::resume(&store, "svit://local/owned").await;
         let (was, head) = (seen(&old), memory.load(old.address()).await.unwrap());
         let operations = [
@@ -344,6 +346,10 @@ fn a_fenced_owner_changes_nothing_and_still_reads() {
                 path: "/memory/kept".parse().unwrap(),
             },
             Operation::Enqueue { message: 2.into() },
+            Operation::AcknowledgeIntent {
+                id: "svit://local/owned#3.0".into(),
+                message: value!(1).digest(),
+            },
             Operation::Acknowledge { sequence: 1 },
             Operation::Bury {
                 sequence: 1,

@@ -24,6 +24,8 @@ enum Step {
     Enqueue(i64),
     Acknowledge(usize),
     Bury(usize),
+    /// The oldest intent is delivered.
+    Deliver,
     Note(u8),
     /// A keyed add; the same name again is a retry.
     Keyed(u8),
@@ -50,6 +52,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => (0..9_i64).prop_map(Step::Enqueue),
         2 => (0..5_usize).prop_map(Step::Acknowledge),
         1 => (0..5_usize).prop_map(Step::Bury),
+        2 => Just(Step::Deliver),
         2 => (0..3_u8).prop_map(Step::Note),
         3 => (0..6_u8).prop_map(Step::Keyed),
         1 => Just(Step::Fork),
@@ -236,6 +239,19 @@ impl World {
                     reason: "x".into(),
                 };
                 (bury, sequence.is_some())
+            }
+            Step::Deliver => {
+                let oldest = line.process.intents(None, 1).unwrap().pop();
+                assert_eq!(oldest.is_some(), line.model.sent > 0);
+                after.sent = after.sent.saturating_sub(1);
+                let (id, message) = match &oldest {
+                    Some(intent) => (intent.id.as_str().into(), intent.message.digest()),
+                    None => ("none".into(), value!(1).digest()),
+                };
+                (
+                    Operation::AcknowledgeIntent { id, message },
+                    oldest.is_some(),
+                )
             }
             Step::Note(n) => {
                 after.version -= 1;

@@ -1,7 +1,8 @@
 //! Snapshots: what goes out comes in again, and nothing else does.
 
+use svit_tree::Mutation;
 use svit_txn::{Error, Limits, Process};
-use svit_value::{Digest, car, value};
+use svit_value::{Digest, Value, car, value};
 
 fn process() -> Process {
     let process = Process::builder("svit://local/snapshot")
@@ -131,5 +132,49 @@ fn json_comes_back_with_the_same_root_or_not_at_all() {
     ] {
         assert_ne!(bad, json);
         assert!(Process::import_json(&bad).is_err(), "{bad}");
+    }
+}
+
+/// The JSON of a state that was changed by hand, with the root digest that it then has.
+fn forged(change: impl Fn(Value) -> Value) -> String {
+    let json = process().export_json().unwrap();
+    let export = Value::from_json(&json).unwrap();
+    let mut export = change(export).as_map().unwrap().clone();
+    let root = export.get("tree").unwrap().digest();
+    export.insert("root", root.to_string()).unwrap();
+    Value::Map(export).to_json().unwrap()
+}
+
+#[test]
+fn a_state_that_no_process_could_reach_is_refused_however_whole_it_is() {
+    let edit = |path: &str, value: Value| {
+        let edit = Mutation::set(path.parse().unwrap(), value);
+        forged(|export| svit_tree::apply(&export, std::slice::from_ref(&edit)).unwrap())
+    };
+    let whole = forged(|export| export);
+    assert!(Process::import_json(&whole).is_ok());
+    let version = Process::import_json(&whole).unwrap().version();
+    let message = |n: u64| format!("/tree/inbox/{n:016}");
+    assert!(Process::import_json(&edit(&message(version), value!(1))).is_ok());
+    for (path, value) in [
+        // The number that the next message takes.
+        (&*message(version + 1), value!(1)),
+        ("/tree/inbox/1", value!(1)),
+        ("/tree/inbox/x", value!(1)),
+        ("/tree/inbox/+000000000000001", value!(1)),
+        ("/version", value!(1_000_000_000_000)),
+        ("/version", value!(-1)),
+        ("/tree/memory", value!(1)),
+        ("/tree/other", value!({})),
+        ("/tree/system/limits/max_ticks", value!(0)),
+        ("/tree/system/limits/other", value!(1)),
+        ("/tree/system/limits/max_tree_nodes", value!(3)),
+        (
+            "/tree/system/identity/address",
+            value!("svit://local/another"),
+        ),
+    ] {
+        let refused = Process::import_json(&edit(path, value.clone()));
+        assert!(refused.is_err(), "{path} {value}");
     }
 }
