@@ -313,6 +313,25 @@ fn few_blocks_cannot_stand_for_endless_work_or_memory() {
         read_within(child, &forge.0, &limits).unwrap_err().code(),
         "too_long"
     );
+    // An index of indexes of nothing: every node must add something, or this would never end.
+    let empty_list = forge.put(vec![0x80]);
+    let empty_map = forge.put(vec![0xa0]);
+    let (mut list, mut map) = (empty_list, empty_map);
+    for level in 1..10 {
+        list = forge.list_index(level, &[list; 64]);
+        map = forge.map_index(level, &[("", map); 64]);
+    }
+    assert_eq!(forge.code(list), "block_layout");
+    assert_eq!(forge.code(map), "block_layout");
+    // An index block that claims more children than it has bytes.
+    for marker in [
+        &b"\x83\xd8\x2a\x4e\x00\x01\x55\x00\x09svit-list\x01"[..],
+        b"\x83\xd8\x2a\x4d\x00\x01\x55\x00\x08svit-map\x01",
+    ] {
+        let bomb = [marker, &[0x9b, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]].concat();
+        let root = forge.put(bomb);
+        assert_eq!(forge.code(root), "block_invalid");
+    }
     // A chain of links that is too deep.
     let mut child = forge.put(Value::from("x".repeat(200)).block());
     for _ in 0..1000 {

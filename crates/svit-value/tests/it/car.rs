@@ -38,6 +38,10 @@ fn no_damage_goes_unnoticed() {
     let bytes = file(&value);
     let limits = ValueLimits::default();
     let read = |bytes: &[u8]| car::read(bytes).and_then(|car| car.value(&limits));
+    // The reader itself checks blocks, before anybody puts a value together.
+    let mut damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    assert_eq!(car::read(&damaged).unwrap_err().code(), "block_damaged");
     for at in 0..bytes.len() {
         for bit in 0..8 {
             let mut damaged = bytes.clone();
