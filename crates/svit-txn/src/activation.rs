@@ -1,5 +1,6 @@
 //! `Activation`: one run of a script against a private working copy, and its step to a commit.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use svit_tree::guest::Program;
@@ -66,17 +67,26 @@ pub(crate) fn run(
     job: &Job,
     input: Value,
 ) -> Result<Finished, Error> {
+    run_in(&Working::new(state, guests.clone()), state, job, input)
+}
+
+/// The same in a working copy that is there already, so that it can be cancelled.
+pub(crate) fn run_in(
+    working: &Arc<Working>,
+    state: &State,
+    job: &Job,
+    input: Value,
+) -> Result<Finished, Error> {
     let (path, program) = match job {
         Job::Script(path) => (path.clone(), script_at(&state.tree, path)?),
         Job::Source(program) => (Path::root(), (**program).clone()),
     };
     let started = Instant::now();
-    let working = Working::new(state, guests.clone());
     let span =
         tracing::debug_span!("activation", address = %state.address, version = state.version);
     let output = span.in_scope(|| working.run(&path, &program, input))?;
     let wall = started.elapsed();
-    let meter = svit_tree::guest::Host::meter(&*working);
+    let meter = svit_tree::guest::Host::meter(&**working);
     let (ticks, budget) = (meter.used(), meter.budget());
     tracing::debug!(
         ticks,

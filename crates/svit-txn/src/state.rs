@@ -103,6 +103,7 @@ impl State {
 
     /// The tree without an inbox message, which stands in `/thread/dead` with the reason instead.
     pub(crate) fn bury(&self, sequence: u64, reason: Value) -> Result<Tree, Error> {
+        self.limits.check_value(&reason, None)?;
         let key = sequence_key(sequence);
         let message = self.tree.node(Node::Inbox).get(&key).cloned();
         let tree = self.acknowledge(sequence)?;

@@ -86,6 +86,14 @@ impl Working {
         })
     }
 
+    /// Ends the run soon, because nobody waits for it any more: its ticks are used up.
+    pub(crate) fn cancel(&self) {
+        let gone = || HostError::hard("cancelled", "the activation was cancelled");
+        self.stopped.get_or_init(gone);
+        // It fails, which is what uses up the rest.
+        let _ = self.meter.charge(u64::MAX);
+    }
+
     fn draft(&self) -> MutexGuard<'_, Draft> {
         // A panic while the lock is held leaves a draft that nobody will commit.
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,7 @@
 //! Operations on a durable process, and what lands in the same append with them.
 
+use std::sync::Arc;
+
 use async_lock::MutexGuard;
 use svit_tree::guest::Program;
 use svit_tree::{Change, Path, Source};
@@ -7,11 +9,12 @@ use svit_value::{Digest, Text, Value};
 
 use super::DurableProcess;
 use super::commit::Committer;
-use crate::activation::{Job, NotCommitted, run};
+use crate::activation::{Job, NotCommitted, run_in};
 use crate::guests::DEFAULT_LANGUAGE;
 use crate::process::{MAX_RUNS, Transaction};
 use crate::state::{State, Transition};
 use crate::store::{Receipt, ReceiptKey};
+use crate::working::Working;
 use crate::{Activation, Error};
 
 /// What to do to a process.
@@ -296,8 +299,11 @@ impl DurableProcess {
         for _ in 0..MAX_RUNS {
             let state = committer.state.clone();
             drop(committer);
-            let (guests, job, input) = (self.inner.guests.clone(), job.clone(), input.clone());
-            let ran = blocking::unblock(move || run(&state, &guests, &job, input)).await;
+            let (job, input) = (job.clone(), input.clone());
+            let working = Working::new(&state, self.inner.guests.clone());
+            let abandoned = CancelOnDrop(working.clone());
+            let ran = blocking::unblock(move || run_in(&working, &state, &job, input)).await;
+            drop(abandoned);
             committer = self.settled().await?;
             if let Some(replayed) = self.replayed(key).await? {
                 return Ok((committer, Ok(replayed)));
@@ -367,6 +373,15 @@ impl DurableProcess {
             None => Outcome::Change(Box::new(step.change.clone())),
         };
         Ok(Prepared::Step(Some(Box::new(step)), outcome))
+    }
+}
+
+/// Ends a run whose future was dropped; one that has ended by itself does not notice.
+struct CancelOnDrop(Arc<Working>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

@@ -264,3 +264,26 @@ fn a_message_that_comes_during_a_host_transaction_is_not_lost() {
     assert_eq!(refused.unwrap_err().code(), "missing");
     assert_eq!(process.discover("/inbox").unwrap().len(), 2);
 }
+
+#[test]
+fn a_script_whose_caller_has_gone_is_stopped() {
+    let (process, waiting) = gated("add /memory/count 1;spin");
+    block_on(async {
+        let process = DurableProcess::create(Arc::new(MemoryStore::new()), process)
+            .await
+            .unwrap();
+        let exec = process.exec("/lib/long", value!(null));
+        let reached = async {
+            while waiting.reached.try_recv().is_err() {
+                futures_lite::future::yield_now().await;
+            }
+        };
+        futures_lite::future::or(async { drop(exec.await) }, reached).await;
+        // It would go on for a million milliseconds.
+        waiting.reached();
+        assert_eq!(
+            (process.version(), process.read("/memory/count").unwrap()),
+            (0, Some(0.into()))
+        );
+    });
+}

@@ -135,6 +135,16 @@ impl Steps {
                 let soon = std::time::Duration::from_secs(20);
                 gate.go_on.lock().unwrap().recv_timeout(soon).unwrap();
             }
+            // Works until somebody stops it, and says so.
+            "spin" => {
+                let gate = self.gate.as_ref().unwrap();
+                gate.reached.lock().unwrap().send(()).unwrap();
+                while host.meter().charge(1).is_ok() {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                gate.reached.lock().unwrap().send(()).unwrap();
+                return fail(GuestErrorKind::OutOfTicks, "out_of_ticks");
+            }
             "limits" => return Ok(Some(shown(limits))),
             "return" => return Ok(Some(json(rest)?)),
             "echo" => return Ok(Some(input.clone())),
