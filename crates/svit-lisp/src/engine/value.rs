@@ -107,8 +107,7 @@ pub(crate) fn to_tree(value: &K) -> Result<Value, Fault> {
 }
 
 /// Why the value crate refused to build something.
-#[allow(clippy::needless_pass_by_value, reason = "used as map_err(too_large)")]
-pub(crate) fn too_large(error: svit_value::ValueError) -> Fault {
+pub(crate) fn too_large(error: impl std::fmt::Display) -> Fault {
     soft("value_too_large", error.to_string())
 }
 

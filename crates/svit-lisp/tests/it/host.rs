@@ -1,5 +1,6 @@
 //! A small host in memory: one map as the tree, logs, messages and a port that echoes.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub(crate) struct World {
     limits: GuestLimits,
     meter: Meter,
     depth: Mutex<u32>,
+    pub(crate) max_depth: AtomicU32,
     pub(crate) tree: Mutex<Value>,
     pub(crate) logs: Mutex<Vec<String>>,
     pub(crate) sent: Mutex<Vec<Value>>,
@@ -55,6 +57,7 @@ impl World {
             meter: Meter::new(ticks),
             limits,
             depth: Mutex::new(0),
+            max_depth: AtomicU32::new(16),
             tree: Mutex::new(tree),
             logs: Mutex::default(),
             sent: Mutex::default(),
@@ -134,7 +137,7 @@ impl Host for World {
             *depth += 1;
             *depth
         };
-        let result = match depth > 16 {
+        let result = match depth > self.max_depth.load(Ordering::Relaxed) {
             true => Err(HostError::hard("max_exec_depth", "too deep")),
             false => self
                 .lisp

@@ -331,3 +331,15 @@ fn guests_on_several_threads_do_not_disturb_one_another() {
     });
     assert!(results.iter().all(|r| *r == results[0]));
 }
+
+#[test]
+fn the_deepest_nesting_of_runs_and_safe_calls_fits_the_stack() {
+    let source = "(define (f n) (if (= n 0) (exec \"/lib/self\" 1) (safe-call f (- n 1)))) (define (main input) (f 15))";
+    let tree = value!({"memory": {}, "lib": {"self": {"source": (source)}}});
+    let world = World::new(&Lisp::new(), tree, limits());
+    world
+        .max_depth
+        .store(64, std::sync::atomic::Ordering::Relaxed);
+    let error = world.run(source, Value::Null).unwrap_err();
+    assert_eq!(error.code.as_str(), "max_exec_depth");
+}
