@@ -332,7 +332,7 @@ impl Value {
     /// [`ValueError::Cbor`] with the byte offset and what is wrong there, or
     /// [`ValueError::LimitExceeded`].
     pub fn decode(bytes: &[u8], limits: &ValueLimits) -> Result<Value, ValueError> {
-        Reader::new(bytes, limits).whole()
+        Reader::new(bytes, limits).whole().map_err(|fail| *fail)
     }
 }
 

@@ -136,52 +136,51 @@ fn insert_hashed(report: &Report) {
     if !report.wants_any(&["value-insert-hashed", "value-insert-growth"]) {
         return;
     }
-    let mut at = vec![];
-    for n in [1_000, 100_000, 1_000_000] {
-        let base = entries(n);
-        let mut map = Map::from_entries(base.iter().map(|(k, v)| (k, *v))).unwrap();
-        let _ = map.digest();
-        let small = map.clone();
-        let mut times = vec![];
-        for round in 0..9 {
-            // A small map would have grown a lot by the end.
-            if n == 1_000 {
-                map = small.clone();
-            }
-            let keys: Vec<Text> = (0..200).map(|i| key(n + round * 200 + i).into()).collect();
-            times.push(
-                nanoseconds(|| {
-                    for key in keys {
-                        map.insert(key, 1).unwrap();
-                        black_box(map.digest());
-                    }
-                }) / 200.0,
-            );
+    const EACH: u64 = 200;
+    let sizes = [1_000, 100_000, 1_000_000];
+    let bases = sizes.map(entries);
+    let build = |base: &[(String, i64)]| Map::from_entries(base.iter().map(|(k, v)| (k, *v)));
+    let mut maps = bases.each_ref().map(|base| build(base).unwrap());
+    maps.iter().for_each(|map| keep(map.digest()));
+    let small = maps[0].clone();
+    let mut times = [vec![], vec![], vec![]];
+    let mut cold = vec![];
+    for round in 0..11 {
+        // A small map would have grown a lot by the end.
+        maps[0] = small.clone();
+        for (i, map) in maps.iter_mut().enumerate() {
+            let fresh = sizes[i] + round * EACH;
+            let keys: Vec<Text> = (0..EACH).map(|n| key(fresh + n).into()).collect();
+            let time = nanoseconds(|| {
+                for key in keys {
+                    map.insert(key, 1).unwrap();
+                    black_box(map.digest());
+                }
+            });
+            times[i].push(time / EACH as f64);
         }
-        let mut cold = vec![];
-        for _ in 0..if n > 100_000 { 3 } else { 9 } {
-            let map = Map::from_entries(base.iter().map(|(k, v)| (k, *v))).unwrap();
-            cold.push(nanoseconds(|| keep(map.digest())));
-        }
-        at.push((median(&mut times), median(&mut cold)));
+        let map = build(&bases[1]).unwrap();
+        cold.push(nanoseconds(|| keep(map.digest())));
     }
-    let (ours, cold) = at[1];
-    let times = cold / ours;
+    let [small, middle, large] = times.each_mut().map(|times| median(times));
+    let cold = median(&mut cold);
+    let faster = cold / middle;
+    let target = ">= 500 times faster";
     let row = Row::new(
         "value-insert-hashed",
         "ns",
-        ours,
+        middle,
         cold,
-        ">= 500 times faster",
-        times >= 500.0,
+        target,
+        faster >= 500.0,
     );
-    report.row(row.ratio(times));
-    let growth = at[2].0 / at[0].0;
+    report.row(row.ratio(faster));
+    let growth = large / small;
     let row = Row::new(
         "value-insert-growth",
         "ns",
-        at[2].0,
-        at[0].0,
+        large,
+        small,
         "<= 4",
         growth <= 4.0,
     );

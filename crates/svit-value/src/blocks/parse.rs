@@ -1,6 +1,6 @@
 //! One block, taken apart: what it holds, and which blocks it names.
 
-use crate::cbor::{LIST_MARKER, MAP_MARKER, Reader};
+use crate::cbor::{Fail, LIST_MARKER, MAP_MARKER, Reader};
 use crate::error::CborProblem;
 use crate::{Digest, Text, Value, ValueError, ValueLimits};
 
@@ -27,7 +27,7 @@ pub(super) fn block(
     limits: &ValueLimits,
 ) -> Result<Block, ValueError> {
     // An offset inside a block says nothing without the block.
-    parse(bytes, limits).map_err(|error| match error {
+    parse(bytes, limits).map_err(|fail| match *fail {
         ValueError::Cbor { offset, problem } => ValueError::BlockInvalid {
             digest,
             offset,
@@ -37,7 +37,7 @@ pub(super) fn block(
     })
 }
 
-fn parse(bytes: &[u8], limits: &ValueLimits) -> Result<Block, ValueError> {
+fn parse(bytes: &[u8], limits: &ValueLimits) -> Result<Block, Fail> {
     let mut reader = Reader::new(bytes, limits);
     let block = match reader.peek()? >> 5 {
         4 => array(&mut reader)?,
@@ -52,17 +52,17 @@ fn parse(bytes: &[u8], limits: &ValueLimits) -> Result<Block, ValueError> {
 }
 
 /// A child: in place, where it holds no links, or a link.
-fn child(reader: &mut Reader<'_>) -> Result<Ref, ValueError> {
+fn child(reader: &mut Reader<'_>) -> Result<Ref, Fail> {
     Ok(match reader.link()? {
         Some(digest) => Ref::Link(digest),
         None => Ref::Inline(reader.value(2)?),
     })
 }
 
-fn array(reader: &mut Reader<'_>) -> Result<Block, ValueError> {
+fn array(reader: &mut Reader<'_>) -> Result<Block, Fail> {
     let at = reader.at();
     let (_, count) = reader.head()?;
-    let malformed = || ValueError::cbor(at, CborProblem::Index);
+    let malformed = || Box::new(ValueError::cbor(at, CborProblem::Index));
     let is_map = reader.skip(MAP_MARKER);
     if !is_map && !reader.skip(LIST_MARKER) {
         let count = reader.count(count, 1)?;

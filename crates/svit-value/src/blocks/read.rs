@@ -6,11 +6,17 @@
 //! alone, so it matches only when every node below is where it belongs.
 
 use super::parse::{Block, Ref, block};
+use crate::cbor::Fail;
 use crate::error::Limit;
 use crate::map::{Entry, entry_sums};
 use crate::measure::{Sums, within};
 use crate::{Digest, List, Map, Text, Value, ValueError, ValueLimits};
 use std::collections::BTreeMap;
+
+#[cold]
+fn wrong_layout(digest: Digest) -> Fail {
+    Box::new(ValueError::BlockLayout { digest })
+}
 
 /// What has been gathered of one container. Its size is checked as it grows: one small leaf that is
 /// linked to over and over would otherwise fill the memory before the end.
@@ -27,24 +33,28 @@ impl<T> Gathered<T> {
         }
     }
 
-    fn push(&mut self, item: T, sums: &Sums, limits: &ValueLimits) -> Result<(), ValueError> {
+    fn push(&mut self, item: T, sums: &Sums, limits: &ValueLimits) -> Result<(), Fail> {
         self.sums.add(sums);
         self.items.push(item);
         within(Limit::Nodes, limits.max_nodes, self.sums.nodes)?;
         within(Limit::TextBytes, limits.max_text_bytes, self.sums.text)?;
-        within(Limit::EncodedBytes, limits.max_bytes, self.sums.cbor)
+        Ok(within(
+            Limit::EncodedBytes,
+            limits.max_bytes,
+            self.sums.cbor,
+        )?)
     }
 }
 
 impl Gathered<Value> {
-    fn list(self) -> Result<Value, ValueError> {
-        List::from_vec(self.items).map(Value::List)
+    fn list(self) -> Result<Value, Fail> {
+        Ok(Value::List(List::from_vec(self.items)?))
     }
 }
 
 impl Gathered<Entry> {
-    fn map(self) -> Result<Value, ValueError> {
-        Map::from_sorted(self.items).map(Value::Map)
+    fn map(self) -> Result<Value, Fail> {
+        Ok(Value::Map(Map::from_sorted(self.items)?))
     }
 }
 
@@ -68,20 +78,20 @@ impl<'a> Assembly<'a> {
     }
 
     pub(super) fn root(mut self, digest: Digest) -> Result<Value, ValueError> {
-        self.value(digest, 1)
+        self.value(digest, 1).map_err(|fail| *fail)
     }
 
-    fn fetch(&mut self, digest: Digest) -> Result<Block, ValueError> {
+    fn fetch(&mut self, digest: Digest) -> Result<Block, Fail> {
         let bytes = (self.source)(digest).ok_or(ValueError::BlockMissing { digest })?;
         let actual = Digest::of(&bytes);
         if actual != digest {
-            return Err(ValueError::BlockDamaged { digest, actual });
+            return Err(Box::new(ValueError::BlockDamaged { digest, actual }));
         }
-        block(digest, &bytes, self.limits)
+        Ok(block(digest, &bytes, self.limits)?)
     }
 
     /// The value whose block this is, `depth` levels down.
-    fn value(&mut self, digest: Digest, depth: u32) -> Result<Value, ValueError> {
+    fn value(&mut self, digest: Digest, depth: u32) -> Result<Value, Fail> {
         if let Some(value) = self.done.get(&digest) {
             return Ok(value.clone());
         }
@@ -90,13 +100,13 @@ impl<'a> Assembly<'a> {
         let value = self.build(digest, block, depth)?;
         self.limits.check(&value)?;
         if value.digest() != digest {
-            return Err(ValueError::BlockLayout { digest });
+            return Err(wrong_layout(digest));
         }
         self.done.insert(digest, value.clone());
         Ok(value)
     }
 
-    fn build(&mut self, digest: Digest, block: Block, depth: u32) -> Result<Value, ValueError> {
+    fn build(&mut self, digest: Digest, block: Block, depth: u32) -> Result<Value, Fail> {
         match block {
             Block::Scalar(value) => Ok(value),
             Block::List(children) => {
@@ -122,7 +132,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn child(&mut self, child: Ref, depth: u32) -> Result<Value, ValueError> {
+    fn child(&mut self, child: Ref, depth: u32) -> Result<Value, Fail> {
         match child {
             Ref::Inline(value) => Ok(value),
             Ref::Link(digest) => self.value(digest, depth + 1),
@@ -134,7 +144,7 @@ impl<'a> Assembly<'a> {
         children: Vec<Ref>,
         depth: u32,
         values: &mut Gathered<Value>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<(), Fail> {
         for child in children {
             let value = self.child(child, depth)?;
             let sums = Sums::of(&value);
@@ -150,11 +160,11 @@ impl<'a> Assembly<'a> {
         children: Vec<(Text, Ref)>,
         depth: u32,
         entries: &mut Gathered<Entry>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<(), Fail> {
         if let (Some(last), Some(next)) = (entries.items.last(), children.first())
             && last.0 >= next.0
         {
-            return Err(ValueError::BlockLayout { digest });
+            return Err(wrong_layout(digest));
         }
         for (key, child) in children {
             let value = self.child(child, depth)?;
@@ -174,9 +184,9 @@ impl<'a> Assembly<'a> {
         children: Vec<(Text, Digest)>,
         depth: u32,
         entries: &mut Gathered<Entry>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<(), Fail> {
         if level > 20 {
-            return Err(ValueError::BlockLayout { digest });
+            return Err(wrong_layout(digest));
         }
         for (first, child) in children {
             let before = entries.items.len();
@@ -185,14 +195,14 @@ impl<'a> Assembly<'a> {
                 Block::MapIndex(below, nodes) if below + 1 == level => {
                     self.map_nodes(child, below, nodes, depth, entries)?;
                 }
-                _ => return Err(ValueError::BlockLayout { digest: child }),
+                _ => return Err(wrong_layout(child)),
             }
             if entries
                 .items
                 .get(before)
                 .is_none_or(|entry| entry.0 != first)
             {
-                return Err(ValueError::BlockLayout { digest });
+                return Err(wrong_layout(digest));
             }
         }
         Ok(())
@@ -207,9 +217,9 @@ impl<'a> Assembly<'a> {
         children: Vec<Digest>,
         depth: u32,
         values: &mut Gathered<Value>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<(), Fail> {
         if level > 10 {
-            return Err(ValueError::BlockLayout { digest });
+            return Err(wrong_layout(digest));
         }
         for child in children {
             let before = values.sums.count;
@@ -218,11 +228,11 @@ impl<'a> Assembly<'a> {
                 Block::ListIndex(below, nodes) if below + 1 == level => {
                     self.list_nodes(child, below, nodes, depth, values)?;
                 }
-                _ => return Err(ValueError::BlockLayout { digest: child }),
+                _ => return Err(wrong_layout(child)),
             }
             // Every node before this one must have been full.
             if !before.is_multiple_of(1 << (6 * level)) || values.sums.count == before {
-                return Err(ValueError::BlockLayout { digest });
+                return Err(wrong_layout(digest));
             }
         }
         Ok(())

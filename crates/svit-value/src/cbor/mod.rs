@@ -4,7 +4,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::Reader;
+pub(crate) use read::{Fail, Reader};
 pub(crate) use write::{Pool, Writer, canonical_order, canonical_order_short, head_len};
 
 /// A child whose plain encoding is longer than this is a block of its own.

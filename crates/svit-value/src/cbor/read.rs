@@ -8,6 +8,15 @@ use crate::{Bytes, Digest, Float, List, Map, Text, Value, ValueError, ValueLimit
 /// Room made ahead for a container, whatever its head says: what a short one needs at most.
 const AHEAD: usize = 64;
 
+/// An error behind a pointer: results stay as small as a value, which makes reading faster and the
+/// stack of deep values smaller.
+pub(crate) type Fail = Box<ValueError>;
+
+#[cold]
+fn bad(offset: usize, problem: CborProblem) -> Fail {
+    Box::new(ValueError::cbor(offset, problem))
+}
+
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -28,7 +37,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The one value that all the bytes are.
-    pub(crate) fn whole(mut self) -> Result<Value, ValueError> {
+    pub(crate) fn whole(mut self) -> Result<Value, Fail> {
         within(
             Limit::EncodedBytes,
             self.limits.max_bytes,
@@ -39,23 +48,23 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    pub(crate) fn end(&self) -> Result<(), ValueError> {
+    pub(crate) fn end(&self) -> Result<(), Fail> {
         if self.at == self.bytes.len() {
             return Ok(());
         }
-        Err(ValueError::cbor(self.at, CborProblem::Trailing))
+        Err(bad(self.at, CborProblem::Trailing))
     }
 
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    fn truncated<T>(&self) -> Result<T, ValueError> {
-        Err(ValueError::cbor(self.bytes.len(), CborProblem::Truncated))
+    fn truncated<T>(&self) -> Result<T, Fail> {
+        Err(bad(self.bytes.len(), CborProblem::Truncated))
     }
 
     #[inline]
-    fn take(&mut self, len: u64) -> Result<&'a [u8], ValueError> {
+    fn take(&mut self, len: u64) -> Result<&'a [u8], Fail> {
         let rest = &self.bytes[self.at..];
         match usize::try_from(len) {
             Ok(len) if len <= rest.len() => {
@@ -66,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], ValueError> {
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Fail> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N as u64)?);
         Ok(bytes)
@@ -74,7 +83,7 @@ impl<'a> Reader<'a> {
 
     /// The next byte, not consumed.
     #[inline]
-    pub(crate) fn peek(&self) -> Result<u8, ValueError> {
+    pub(crate) fn peek(&self) -> Result<u8, Fail> {
         match self.bytes.get(self.at) {
             Some(byte) => Ok(*byte),
             None => self.truncated(),
@@ -92,7 +101,7 @@ impl<'a> Reader<'a> {
 
     /// A head of a major type below 7: the type and its number.
     #[inline]
-    pub(crate) fn head(&mut self) -> Result<(u8, u64), ValueError> {
+    pub(crate) fn head(&mut self) -> Result<(u8, u64), Fail> {
         let first = self.peek()?;
         self.at += 1;
         let (major, info) = (first >> 5, first & 31);
@@ -102,59 +111,62 @@ impl<'a> Reader<'a> {
         Ok((major, self.long_head(info)?))
     }
 
-    fn long_head(&mut self, info: u8) -> Result<u64, ValueError> {
+    fn long_head(&mut self, info: u8) -> Result<u64, Fail> {
         let at = self.at - 1;
         let (number, least) = match info {
             24 => (u64::from(u8::from_be_bytes(self.fixed()?)), 24),
             25 => (u64::from(u16::from_be_bytes(self.fixed()?)), 0x100),
             26 => (u64::from(u32::from_be_bytes(self.fixed()?)), 0x1_0000),
             27 => (u64::from_be_bytes(self.fixed()?), 0x1_0000_0000),
-            31 => return Err(ValueError::cbor(at, CborProblem::Indefinite)),
-            _ => return Err(ValueError::cbor(at, CborProblem::Reserved)),
+            31 => return Err(bad(at, CborProblem::Indefinite)),
+            _ => return Err(bad(at, CborProblem::Reserved)),
         };
         if number < least {
-            return Err(ValueError::cbor(at, CborProblem::NotShortest));
+            return Err(bad(at, CborProblem::NotShortest));
         }
         Ok(number)
     }
 
-    fn add_text(&mut self, len: usize) -> Result<(), ValueError> {
+    fn add_text(&mut self, len: usize) -> Result<(), Fail> {
         self.text += len as u64;
-        within(Limit::TextBytes, self.limits.max_text_bytes, self.text)
+        Ok(within(
+            Limit::TextBytes,
+            self.limits.max_text_bytes,
+            self.text,
+        )?)
     }
 
-    fn string(&mut self, len: u64) -> Result<&'a str, ValueError> {
+    fn string(&mut self, len: u64) -> Result<&'a str, Fail> {
         let at = self.at;
         let bytes = self.take(len)?;
         self.add_text(bytes.len())?;
-        std::str::from_utf8(bytes)
-            .map_err(|error| ValueError::cbor(at + error.valid_up_to(), CborProblem::Utf8))
+        std::str::from_utf8(bytes).map_err(|error| bad(at + error.valid_up_to(), CborProblem::Utf8))
     }
 
     /// A map key.
-    pub(crate) fn key(&mut self) -> Result<&'a str, ValueError> {
+    pub(crate) fn key(&mut self) -> Result<&'a str, Fail> {
         let at = self.at;
         match self.head()? {
             (3, len) => self.string(len),
-            _ => Err(ValueError::cbor(at, CborProblem::KeyNotText)),
+            _ => Err(bad(at, CborProblem::KeyNotText)),
         }
     }
 
     /// A map key that comes after `last` in canonical order.
-    fn next_key(&mut self, last: Option<&str>) -> Result<&'a str, ValueError> {
+    fn next_key(&mut self, last: Option<&str>) -> Result<&'a str, Fail> {
         let at = self.at;
         let key = self.key()?;
         let order = |key: &'a str| (key.len(), key.as_bytes());
         match last.map(|last| (last.len(), last.as_bytes()).cmp(&order(key))) {
             None | Some(std::cmp::Ordering::Less) => Ok(key),
-            Some(std::cmp::Ordering::Equal) => Err(ValueError::cbor(at, CborProblem::DuplicateKey)),
-            Some(std::cmp::Ordering::Greater) => Err(ValueError::cbor(at, CborProblem::KeyOrder)),
+            Some(std::cmp::Ordering::Equal) => Err(bad(at, CborProblem::DuplicateKey)),
+            Some(std::cmp::Ordering::Greater) => Err(bad(at, CborProblem::KeyOrder)),
         }
     }
 
     /// The number of items that a container says it has: never more than the bytes that are left
     /// can hold, so that a bad length fails here.
-    pub(crate) fn count(&self, count: u64, each: usize) -> Result<usize, ValueError> {
+    pub(crate) fn count(&self, count: u64, each: usize) -> Result<usize, Fail> {
         let most = (self.bytes.len() - self.at) / each;
         match usize::try_from(count) {
             Ok(count) if count <= most => Ok(count),
@@ -163,12 +175,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A link to a block, if that is what comes next.
-    pub(crate) fn link(&mut self) -> Result<Option<Digest>, ValueError> {
+    pub(crate) fn link(&mut self) -> Result<Option<Digest>, Fail> {
         if self.peek()? != LINK[0] {
             return Ok(None);
         }
         if !self.skip(&LINK) {
-            return Err(ValueError::cbor(self.at, CborProblem::Index));
+            return Err(bad(self.at, CborProblem::Index));
         }
         Ok(Some(Digest::from_bytes(self.fixed()?)))
     }
@@ -177,8 +189,8 @@ impl<'a> Reader<'a> {
     pub(crate) fn entries<T>(
         &mut self,
         count: u64,
-        mut value: impl FnMut(&mut Self) -> Result<T, ValueError>,
-    ) -> Result<Vec<(Text, T)>, ValueError> {
+        mut value: impl FnMut(&mut Self) -> Result<T, Fail>,
+    ) -> Result<Vec<(Text, T)>, Fail> {
         let count = self.count(count, 2)?;
         let mut entries = Vec::with_capacity(count.min(AHEAD));
         let mut last: Option<&str> = None;
@@ -197,7 +209,7 @@ impl<'a> Reader<'a> {
     ///
     /// It recurses through `list` and `map` alone, which keeps what is on the stack per level small
     /// in builds without optimization too.
-    pub(crate) fn value(&mut self, depth: u32) -> Result<Value, ValueError> {
+    pub(crate) fn value(&mut self, depth: u32) -> Result<Value, Fail> {
         self.nodes += 1;
         if self.nodes > self.limits.max_nodes || depth > self.limits.depth() {
             return Err(self.exceeded(depth));
@@ -211,56 +223,56 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn exceeded(&self, depth: u32) -> ValueError {
+    fn exceeded(&self, depth: u32) -> Fail {
         let (limit, allowed, actual) = if self.nodes > self.limits.max_nodes {
             (Limit::Nodes, self.limits.max_nodes, self.nodes)
         } else {
             (Limit::Depth, self.limits.depth().into(), depth.into())
         };
-        ValueError::LimitExceeded {
+        Box::new(ValueError::LimitExceeded {
             limit,
             allowed,
             actual,
-        }
+        })
     }
 
-    fn list(&mut self, depth: u32) -> Result<Value, ValueError> {
+    fn list(&mut self, depth: u32) -> Result<Value, Fail> {
         let (_, count) = self.head()?;
         let count = self.count(count, 1)?;
         let mut values = Vec::with_capacity(count.min(AHEAD));
         for _ in 0..count {
             values.push(self.value(depth + 1)?);
         }
-        List::from_vec(values).map(Value::List)
+        Ok(Value::List(List::from_vec(values)?))
     }
 
-    fn map(&mut self, depth: u32) -> Result<Value, ValueError> {
+    fn map(&mut self, depth: u32) -> Result<Value, Fail> {
         let (_, count) = self.head()?;
         let entries = self.entries(count, |reader| reader.value(depth + 1))?;
-        Map::from_sorted(entries).map(Value::Map)
+        Ok(Value::Map(Map::from_sorted(entries)?))
     }
 
     /// An integer, octets or a text.
-    fn scalar(&mut self) -> Result<Value, ValueError> {
+    fn scalar(&mut self) -> Result<Value, Fail> {
         let at = self.at;
         let (major, number) = self.head()?;
         let int = i64::try_from(number);
         match (major, int) {
             (0, Ok(int)) => Ok(Value::Int(int)),
             (1, Ok(int)) => Ok(Value::Int(!int)),
-            (0 | 1, Err(_)) => Err(ValueError::cbor(at, CborProblem::IntOutOfRange)),
+            (0 | 1, Err(_)) => Err(bad(at, CborProblem::IntOutOfRange)),
             (2, _) => {
                 let octets = self.take(number)?;
                 self.add_text(octets.len())?;
                 Ok(Value::Bytes(Bytes::from(octets)))
             }
             (3, _) => Ok(Value::Text(Text::from(self.string(number)?))),
-            _ => Err(ValueError::cbor(at, CborProblem::Tag)),
+            _ => Err(bad(at, CborProblem::Tag)),
         }
     }
 
     /// Major type 7: false, true, null and 64-bit floats.
-    fn simple(&mut self) -> Result<Value, ValueError> {
+    fn simple(&mut self) -> Result<Value, Fail> {
         let at = self.at;
         let first = self.peek()?;
         self.at += 1;
@@ -274,13 +286,13 @@ impl<'a> Reader<'a> {
                     Ok(exact) if exact.get().to_bits() == float.to_bits() => {
                         Ok(Value::Float(exact))
                     }
-                    _ => Err(ValueError::cbor(at, CborProblem::BadFloat)),
+                    _ => Err(bad(at, CborProblem::BadFloat)),
                 }
             }
-            0xf9 | 0xfa => Err(ValueError::cbor(at, CborProblem::FloatWidth)),
-            0xff => Err(ValueError::cbor(at, CborProblem::Indefinite)),
-            0xfc..=0xfe => Err(ValueError::cbor(at, CborProblem::Reserved)),
-            _ => Err(ValueError::cbor(at, CborProblem::Simple)),
+            0xf9 | 0xfa => Err(bad(at, CborProblem::FloatWidth)),
+            0xff => Err(bad(at, CborProblem::Indefinite)),
+            0xfc..=0xfe => Err(bad(at, CborProblem::Reserved)),
+            _ => Err(bad(at, CborProblem::Simple)),
         }
     }
 }

@@ -55,7 +55,7 @@ impl Value {
     /// # Ok::<(), svit_value::ValueError>(())
     /// ```
     pub fn from_json_with(json: &str, limits: &ValueLimits) -> Result<Value, ValueError> {
-        let value = read::document(json, limits)?;
+        let value = read::document(json, limits).map_err(|fail| *fail)?;
         limits.check(&value)?;
         Ok(value)
     }

@@ -1,13 +1,14 @@
 //! Reading JSON (RFC 8259), with numbers lexed here so that none is rounded silently.
 
 use super::base64_decode;
+use crate::cbor::Fail;
 use crate::error::{JsonProblem, Limit};
 use crate::map::Entry;
 use crate::measure::within;
 use crate::{Bytes, List, Map, Text, Value, ValueError, ValueLimits};
 use std::collections::BTreeSet;
 
-pub(super) fn document(json: &str, limits: &ValueLimits) -> Result<Value, ValueError> {
+pub(super) fn document(json: &str, limits: &ValueLimits) -> Result<Value, Fail> {
     within(Limit::EncodedBytes, limits.max_bytes, json.len() as u64)?;
     let mut reader = Reader {
         json,
@@ -24,6 +25,11 @@ pub(super) fn document(json: &str, limits: &ValueLimits) -> Result<Value, ValueE
     Ok(value)
 }
 
+#[cold]
+fn bad(offset: usize, problem: JsonProblem) -> Fail {
+    Box::new(ValueError::json(offset, problem))
+}
+
 struct Reader<'a> {
     json: &'a str,
     at: usize,
@@ -33,8 +39,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     #[cold]
-    fn fail<T>(&self, problem: JsonProblem) -> Result<T, ValueError> {
-        Err(ValueError::json(self.at, problem))
+    fn fail<T>(&self, problem: JsonProblem) -> Result<T, Fail> {
+        Err(bad(self.at, problem))
     }
 
     #[inline]
@@ -44,7 +50,7 @@ impl Reader<'_> {
 
     /// The next byte, which must be there.
     #[inline]
-    fn need(&self) -> Result<u8, ValueError> {
+    fn need(&self) -> Result<u8, Fail> {
         match self.peek() {
             Some(byte) => Ok(byte),
             None => self.fail(JsonProblem::Truncated),
@@ -58,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), ValueError> {
+    fn expect(&mut self, byte: u8) -> Result<(), Fail> {
         if self.need()? != byte {
             return self.fail(JsonProblem::Unexpected);
         }
@@ -66,14 +72,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, ValueError> {
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Fail> {
         for byte in word.bytes() {
             self.expect(byte)?;
         }
         Ok(value)
     }
 
-    fn value(&mut self, depth: u32) -> Result<Value, ValueError> {
+    fn value(&mut self, depth: u32) -> Result<Value, Fail> {
         self.nodes += 1;
         if self.nodes > self.limits.max_nodes || depth > self.limits.depth() {
             within(Limit::Nodes, self.limits.max_nodes, self.nodes)?;
@@ -92,7 +98,7 @@ impl Reader<'_> {
     }
 
     /// After an element: whether another follows.
-    fn more(&mut self, close: u8) -> Result<bool, ValueError> {
+    fn more(&mut self, close: u8) -> Result<bool, Fail> {
         self.space();
         let byte = self.need()?;
         if byte != b',' && byte != close {
@@ -104,7 +110,7 @@ impl Reader<'_> {
     }
 
     /// Consumes an opening bracket, and the closing one if nothing is between.
-    fn open(&mut self, close: u8) -> Result<bool, ValueError> {
+    fn open(&mut self, close: u8) -> Result<bool, Fail> {
         self.at += 1;
         self.space();
         let empty = self.need()? == close;
@@ -112,18 +118,18 @@ impl Reader<'_> {
         Ok(!empty)
     }
 
-    fn list(&mut self, depth: u32) -> Result<Value, ValueError> {
+    fn list(&mut self, depth: u32) -> Result<Value, Fail> {
         let mut values = Vec::new();
         let mut more = self.open(b']')?;
         while more {
             values.push(self.value(depth + 1)?);
             more = self.more(b']')?;
         }
-        List::from_vec(values).map(Value::List)
+        Ok(Value::List(List::from_vec(values)?))
     }
 
     /// A key and the colon behind it.
-    fn key(&mut self) -> Result<Text, ValueError> {
+    fn key(&mut self) -> Result<Text, Fail> {
         if self.need()? != b'"' {
             return self.fail(JsonProblem::Unexpected);
         }
@@ -145,7 +151,7 @@ impl Reader<'_> {
         found
     }
 
-    fn wrapped(&mut self) -> Result<Option<Bytes>, ValueError> {
+    fn wrapped(&mut self) -> Result<Option<Bytes>, Fail> {
         // Only a key that begins like this can be "/", so that other objects are read once.
         let begins = |json: &str| json.starts_with("\"/") || json.starts_with("\"\\");
         if !self.open(b'}')? || !begins(&self.json[self.at..]) || self.key()? != "/" {
@@ -165,7 +171,7 @@ impl Reader<'_> {
             .map(Bytes::from))
     }
 
-    fn object(&mut self, depth: u32) -> Result<Value, ValueError> {
+    fn object(&mut self, depth: u32) -> Result<Value, Fail> {
         if let Some(octets) = self.octets() {
             return Ok(Value::Bytes(octets));
         }
@@ -180,7 +186,7 @@ impl Reader<'_> {
         if let [(key, _)] = &entries[..]
             && key == "/"
         {
-            return Err(ValueError::json(start, JsonProblem::ReservedKey));
+            return Err(bad(start, JsonProblem::ReservedKey));
         }
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -189,19 +195,19 @@ impl Reader<'_> {
                 return Err(self.duplicate(depth));
             }
         }
-        Map::from_sorted(entries).map(Value::Map)
+        Ok(Value::Map(Map::from_sorted(entries)?))
     }
 
     /// Reads the object again, to say where its first repeated key is.
     #[cold]
-    fn duplicate(&mut self, depth: u32) -> ValueError {
+    fn duplicate(&mut self, depth: u32) -> Fail {
         let mut keys = BTreeSet::new();
         let mut find = || {
             let mut more = self.open(b'}')?;
             while more {
                 let at = self.at;
                 if !keys.insert(self.key()?) {
-                    return Err(ValueError::json(at, JsonProblem::DuplicateKey));
+                    return Err(bad(at, JsonProblem::DuplicateKey));
                 }
                 self.value(depth + 1)?;
                 more = self.more(b'}')?;
@@ -210,11 +216,11 @@ impl Reader<'_> {
         };
         match find() {
             Err(error) => error,
-            Ok(()) => ValueError::json(self.at, JsonProblem::DuplicateKey),
+            Ok(()) => bad(self.at, JsonProblem::DuplicateKey),
         }
     }
 
-    fn digits(&mut self) -> Result<(), ValueError> {
+    fn digits(&mut self) -> Result<(), Fail> {
         if !self.need()?.is_ascii_digit() {
             return self.fail(JsonProblem::Number);
         }
@@ -224,13 +230,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, ValueError> {
+    fn number(&mut self) -> Result<Value, Fail> {
         let start = self.at;
         self.at += usize::from(self.need()? == b'-');
         let leading = self.at;
         self.digits()?;
         if self.json.as_bytes()[leading] == b'0' && self.at > leading + 1 {
-            return Err(ValueError::json(leading, JsonProblem::Number));
+            return Err(bad(leading, JsonProblem::Number));
         }
         let mut exact = true;
         if self.peek() == Some(b'.') {
@@ -251,14 +257,14 @@ impl Reader<'_> {
             return number
                 .parse()
                 .map(Value::Int)
-                .or(Err(ValueError::json(start, JsonProblem::IntOutOfRange)));
+                .or(Err(bad(start, JsonProblem::IntOutOfRange)));
         }
         // The standard parser gives the nearest float; what is too large becomes infinite.
         let float = number.parse().map_or(f64::INFINITY, |float: f64| float);
-        Value::float(float).or(Err(ValueError::json(start, JsonProblem::FloatOutOfRange)))
+        Value::float(float).or(Err(bad(start, JsonProblem::FloatOutOfRange)))
     }
 
-    fn string(&mut self) -> Result<Text, ValueError> {
+    fn string(&mut self) -> Result<Text, Fail> {
         self.at += 1;
         let start = self.at;
         let mut owned: Option<String> = None;
@@ -291,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, ValueError> {
+    fn escape(&mut self) -> Result<char, Fail> {
         let start = self.at;
         self.at += 1;
         let byte = self.need()?;
@@ -314,21 +320,21 @@ impl Reader<'_> {
                         _ => 0,
                     };
                     if !(0xdc00..0xe000).contains(&low) {
-                        return Err(ValueError::json(start, JsonProblem::Escape));
+                        return Err(bad(start, JsonProblem::Escape));
                     }
                     code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                 }
                 match char::from_u32(code) {
                     Some(letter) => letter,
-                    None => return Err(ValueError::json(start, JsonProblem::Escape)),
+                    None => return Err(bad(start, JsonProblem::Escape)),
                 }
             }
-            _ => return Err(ValueError::json(start, JsonProblem::Escape)),
+            _ => return Err(bad(start, JsonProblem::Escape)),
         };
         Ok(letter)
     }
 
-    fn hex(&mut self) -> Result<u32, ValueError> {
+    fn hex(&mut self) -> Result<u32, Fail> {
         let mut code = 0;
         for _ in 0..4 {
             let Some(digit) = char::from(self.need()?).to_digit(16) else {
