@@ -20,7 +20,8 @@ pub struct Listing {
 
 impl Tree {
     /// The names of the children of `path` behind the name `after`, at most `limit` of them and at
-    /// most [`MAX_PAGE`]. Empty for scalars and where nothing is. O(page + log n): what the page
+    /// most [`MAX_PAGE`]; a limit of 0 counts as 1, since a page without names could not say where
+    /// the next one starts. Empty for scalars and where nothing is. O(page + log n): what the page
     /// does not show is not touched.
     ///
     /// A cursor is the last name of the page before. It need not exist any more: paging a map goes
@@ -39,7 +40,7 @@ impl Tree {
     /// # Ok::<(), svit_tree::TreeError>(())
     /// ```
     pub fn discover(&self, path: &Path, after: Option<&str>, limit: usize) -> Listing {
-        let limit = limit.min(MAX_PAGE);
+        let limit = limit.clamp(1, MAX_PAGE);
         match self.get(path) {
             Some(Value::Map(map)) => {
                 let from = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -115,6 +116,16 @@ mod tests {
             let (tree, path) = memory(List::from_values(0..len as i64).unwrap().into());
             let expected: Vec<Text> = (0..len).map(|i| Text::from(i.to_string())).collect();
             prop_assert_eq!(all_pages(&tree, &path, limit), expected);
+        }
+    }
+
+    #[test]
+    fn every_limit_comes_to_the_end() {
+        let (tree, path) = memory(List::from_values(0..3).unwrap().into());
+        for limit in [0, 1, usize::MAX] {
+            let page = tree.discover(&path, None, limit);
+            assert_eq!(page.next.is_some(), page.names.len() < 3, "{limit}");
+            assert_eq!(tree.discover(&path, Some("2"), limit), Listing::default());
         }
     }
 

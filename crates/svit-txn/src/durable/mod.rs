@@ -67,9 +67,12 @@ impl std::fmt::Debug for DurableProcess {
 
 impl DurableProcess {
     /// Puts a process into a store, at its version and with its whole root, and owns it there.
+    /// O(size).
     ///
     /// # Errors
-    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists).
+    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists). After
+    /// [`StoreError::Unknown`](crate::StoreError::Unknown), and if this future is dropped,
+    /// [`resume`](Self::resume) finds out whether the process is there.
     pub async fn create(store: Arc<dyn ProcessStore>, process: Process) -> Result<Self, Error> {
         let (guests, mut state) = process.into_parts();
         let base = Base {
@@ -325,6 +328,7 @@ impl DurableProcess {
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists); the address is malformed.
+    /// An outcome that is not known is found out as after [`create`](Self::create).
     pub async fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
         let address = address.into_address()?;
         let committer = self.settled().await?;
