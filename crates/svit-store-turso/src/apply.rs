@@ -13,7 +13,7 @@ use crate::prepared::{EventRow, ReceiptRow, RecordRow, Rows, Start, Write};
 use crate::read;
 use crate::schema::{Meta, int};
 use crate::sql::{Bind, Connection, SqlError};
-use crate::sums::{Sum, Summed, half};
+use crate::sums::{Sum, Summed, block_sum};
 
 /// What a write gives back once the batch is durable.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Applying<'_> {
             ],
         )?;
         if added == 1 {
-            self.meta.blocks.add(&half(digest));
+            self.meta.blocks.add(&block_sum(digest));
             return Ok(());
         }
         let whole = self.connection.row(

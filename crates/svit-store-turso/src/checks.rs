@@ -17,7 +17,7 @@ use crate::head::{self, HeadRow};
 use crate::prepared::ReceiptRow;
 use crate::schema::Meta;
 use crate::sql::{Bind, Connection, SqlError};
-use crate::sums::{Sum, Summed, Tally, half};
+use crate::sums::{Sum, Summed, Tally, block_sum};
 use svit_value::Digest;
 
 /// All is forgotten when more keys of receipts than this are remembered: 16 bytes each.
@@ -98,7 +98,7 @@ impl Checked {
             "SELECT digest FROM block ORDER BY digest",
             &[],
             |mut row| {
-                tally.add(&half(&Digest::from_bytes(row.array(0)?)));
+                tally.add(&block_sum(&Digest::from_bytes(row.array(0)?)));
                 Ok::<_, SqlError>(ControlFlow::Continue(()))
             },
         )?;

@@ -68,7 +68,7 @@ pub(crate) struct Meta {
     pub(crate) digest: Digest,
     /// All rows of `head`.
     pub(crate) heads: Tally,
-    /// All rows of `block`, each summed by half its digest.
+    /// All rows of `block`, each summed by its digest.
     pub(crate) blocks: Tally,
 }
 

@@ -40,8 +40,14 @@ impl Summed {
     }
 }
 
+/// The sum of a row of `block`. All of the digest counts: half of it would leave a change of the
+/// other half unseen.
+pub(crate) fn block_sum(digest: &Digest) -> Sum {
+    Summed::row("block").digest(digest).sum()
+}
+
 /// The first half of a digest.
-pub(crate) fn half(digest: &Digest) -> Sum {
+fn half(digest: &Digest) -> Sum {
     let mut sum = [0; 16];
     sum.copy_from_slice(&digest.as_bytes()[..16]);
     sum
