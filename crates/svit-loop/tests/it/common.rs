@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use svit_loop::{LoopError, Svit};
-use svit_model::{Message, ModelRequest, Provider, Reasoner, Role, Scripted, ScriptedReply};
+use svit_model::{
+    Message, ModelError, ModelRequest, Provider, Reasoner, Role, Scripted, ScriptedReply,
+};
 use svit_tree::Source;
 use svit_txn::{
     DurableProcess, EventQuery, HistoryQuery, MemoryStore, Process, ProcessStore, ThreadEvent,
@@ -69,6 +71,12 @@ pub(crate) fn story() -> Scripted {
             value!({"source": "(define (main input) (exec \"/lib/add\" (value-map \"by\" 10)))"}),
         ),
         (2, 2) => ScriptedReply::text("Gone."),
+        // One that cannot be answered, and one after it.
+        (3, 0) => ScriptedReply::call("write", value!({"path": "/memory/facts/half", "value": 1})),
+        (3, 1) => ScriptedReply::error(ModelError::Refused {
+            detail: "never".to_owned(),
+        }),
+        (4, 0) => ScriptedReply::text("Still here."),
         other => panic!("asked at {other:?}"),
     })
 }
@@ -136,6 +144,15 @@ pub(crate) async fn assert_whole(process: &DurableProcess, when: &str) {
         match &*event.kind {
             "turn.started" => open = turn,
             "turn.finished" => open = open.filter(|open| Some(*open) != turn),
+            "turn.failed" if event.body.get("final") == Some(&true.into()) => {
+                open = open.filter(|open| Some(*open) != turn);
+                let dead = process.discover("/thread/dead").unwrap();
+                let is_dead = dead.iter().any(|key| key.parse() == Ok(turn.unwrap()));
+                assert!(
+                    is_dead && !waits(turn.unwrap()),
+                    "{when}: {dead:?} {inbox:?}"
+                );
+            }
             "tool.finished" => {
                 let effect = event.body.get("effect").and_then(|e| e.get("version"));
                 committed.extend(effect.and_then(Value::as_int));

@@ -15,7 +15,7 @@ use svit_testkit::fault::{Fault, FaultyStore};
 use svit_txn::{MemoryStore, ProcessStore};
 use svit_value::value;
 
-use crate::common::{End, assert_whole, create, end_of, resume, story, svit};
+use crate::common::{End, answers, assert_whole, create, end_of, resume, story, svit};
 
 /// Sends what the story begins with, starts, and waits until all is answered.
 async fn play(
@@ -27,15 +27,17 @@ async fn play(
     svit.block().await
 }
 
-/// Both messages are there before the loop starts, so that versions do not depend on time.
+/// All messages are there before the loop starts, so that versions do not depend on time.
 async fn begin(svit: &Svit) -> Result<(), LoopError> {
     let inbox = svit.inbox();
-    inbox
-        .send_keyed("one", Message::user("Count to seven."))
-        .await?;
-    inbox
-        .send_keyed("two", Message::user("Forget the color."))
-        .await?;
+    for (key, text) in [
+        ("one", "Count to seven."),
+        ("two", "Forget the color."),
+        ("three", "Do the impossible."),
+        ("four", "Still there?"),
+    ] {
+        inbox.send_keyed(key, Message::user(text)).await?;
+    }
     svit.start()
 }
 
@@ -96,28 +98,43 @@ async fn the_story_ends_as_it_should() {
     play(store, story()).await.unwrap();
     let process = resume(Arc::new(memory)).await.unwrap();
     assert_eq!(process.read("/memory/count").unwrap(), Some(17.into()));
-    assert_eq!(process.read("/memory/facts").unwrap(), Some(value!({})));
+    assert_eq!(
+        process.read("/memory/facts").unwrap(),
+        Some(value!({"half": 1}))
+    );
     assert_eq!(process.discover("/system/outbox").unwrap().len(), 3);
     let end = end_of(&process).await;
     assert_eq!(
         end.answers,
-        ["1: Some(\"It is seven.\")", "2: Some(\"Gone.\")"]
+        [
+            "1: Some(\"It is seven.\")",
+            "2: Some(\"Gone.\")",
+            "message 3 was given up after 3 attempts: the model refused: never",
+            "4: Some(\"Still here.\")",
+        ]
     );
     let kinds: Vec<_> = end
         .events
         .iter()
         .filter_map(|e| e.split(' ').next())
         .collect();
-    let turn = |calls: &[usize]| {
+    let turn = |calls: &[usize], ends: &[&'static str]| {
         let mut kinds = vec!["turn.started", "message.accepted"];
         for calls in calls {
             kinds.push("model.responded");
             kinds.extend(["tool.started", "tool.finished"].repeat(*calls));
         }
-        kinds.extend(["model.responded", "turn.finished"]);
+        kinds.extend(ends);
         kinds
     };
-    assert_eq!(kinds, [turn(&[5, 2]), turn(&[1, 1])].concat());
+    let answered = ["model.responded", "turn.finished"];
+    let expected = [
+        turn(&[5, 2], &answered),
+        turn(&[1, 1], &answered),
+        turn(&[1], &["turn.failed"; 3]),
+        turn(&[], &answered),
+    ];
+    assert_eq!(kinds, expected.concat());
 }
 
 async fn with_faults(
@@ -193,6 +210,47 @@ async fn dropped_after_any_number_of_polls() {
         };
         let when = format!("after {rounds} rounds");
         interrupted(store, &memory, story(), stopped, &end, &when).await;
+    }
+}
+
+/// A host that loses patience while the store hangs, at whatever write: the turn is answered or
+/// cancelled, never both, never half; and the next one is not touched.
+#[tokio::test(start_paused = true)]
+async fn cancelled_while_any_write_hangs() {
+    let (_, _, writes) = uninterrupted().await;
+    for fault in [Fault::HangLost, Fault::HangLanded] {
+        for number in 1..=writes {
+            let when = format!("{fault:?} at {number}");
+            let (memory, store) = faulty().await;
+            let mut cancelled = svit(resume(store.clone()).await.unwrap(), story())
+                .await
+                .unwrap();
+            let inbox = cancelled.inbox();
+            for text in ["Count to seven.", "Forget the color."] {
+                inbox.send(Message::user(text)).await.unwrap();
+            }
+            drop(inbox);
+            cancelled.start().unwrap();
+            // The start of the session is in no turn.
+            if store.writes() + 1 >= number {
+                continue;
+            }
+            store.at_write(number, fault);
+            tokio::select! {
+                // Fewer writes were made than in the whole story.
+                blocked = cancelled.block() => blocked.unwrap(),
+                () = hangs(store.clone()) => {
+                    cancelled.cancel_turn();
+                    cancelled.block().await.unwrap();
+                }
+            }
+            let process = resume(Arc::new(memory)).await.unwrap();
+            assert_whole(&process, &when).await;
+            let answers = answers(&process).await;
+            assert_eq!(answers.len(), 2, "{when}: {answers:?}");
+            let were_cancelled = answers.iter().filter(|a| a.contains("cancelled"));
+            assert!(were_cancelled.count() <= 1, "{when}: {answers:?}");
+        }
     }
 }
 

@@ -580,3 +580,24 @@ async fn a_fork_has_the_conversation_and_goes_its_own_way() {
     assert_eq!(parent.recent_messages(10).await.unwrap().len(), 2);
     assert_eq!(child.recent_messages(10).await.unwrap().len(), 4);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_askers_on_many_threads() {
+    let mut svit = started(echo()).await;
+    let asking: Vec<_> = (0..8)
+        .map(|asker| {
+            let inbox = svit.inbox();
+            tokio::spawn(async move {
+                for n in 0..10 {
+                    let question = format!("{asker}.{n}");
+                    let answer = inbox.ask(Message::user(question.as_str())).await.unwrap();
+                    assert_eq!(answer.text().unwrap(), question);
+                }
+            })
+        })
+        .collect();
+    svit.block().await.unwrap();
+    for asked in asking {
+        asked.await.unwrap();
+    }
+}

@@ -3,6 +3,7 @@
 
 mod common;
 mod crash;
+mod guests;
 mod handles;
 mod http;
 mod turns;
