@@ -9,6 +9,7 @@
 mod conformance;
 #[cfg(feature = "lisp")]
 mod control;
+mod custom_store;
 mod damage;
 mod faults;
 mod golden;
