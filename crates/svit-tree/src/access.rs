@@ -109,8 +109,8 @@ mod tests {
                 assert_eq!(Access::of(&below, caller).may_write(), expected, "{below}");
             }
         }
-        assert_eq!(Access::of(&Path::root(), Caller::Host), Access::Read);
+        assert_eq!(Access::of(&Path::root(), Caller::Host), Read);
         let stray = Path::parse("/nothing/x").unwrap();
-        assert_eq!(Access::of(&stray, Caller::Host), Access::Read);
+        assert_eq!(Access::of(&stray, Caller::Host), Read);
     }
 }

@@ -130,28 +130,19 @@ impl Tree {
                 found: root.kind(),
             });
         };
+        // Both are in key order, so one walk compares them.
         let mut nodes: [Map; Node::ALL.len()] = Default::default();
-        for node in Node::ALL {
-            let path = top.join(node.name())?;
-            nodes[node as usize] = match map.get(node.name()) {
-                Some(Value::Map(map)) => map.clone(),
-                Some(other) => {
-                    return Err(TreeError::WrongKind {
-                        path,
-                        expected: "map",
-                        found: other.kind(),
-                    });
+        let mut entries = map.iter();
+        for (node, place) in Node::ALL.into_iter().zip(&mut nodes) {
+            match entries.next() {
+                Some((key, Value::Map(map))) if key.as_str() == node.name() => {
+                    *place = map.clone();
                 }
-                None => return Err(TreeError::Missing { path }),
-            };
+                _ => return Err(wrong_layout(map)),
+            }
         }
-        if map.len() != nodes.len() {
-            let stray = map
-                .keys()
-                .find(|key| Node::ALL.iter().all(|node| node.name() != &***key));
-            return Err(TreeError::NotANode {
-                name: stray.cloned().unwrap_or_default(),
-            });
+        if entries.next().is_some() {
+            return Err(wrong_layout(map));
         }
         Ok(Self { root, nodes })
     }
@@ -217,6 +208,30 @@ impl Tree {
     /// The first edit that does not fit, or an edit that would change the layout.
     pub fn apply(&self, edits: &[Mutation]) -> Result<Self, TreeError> {
         Self::from_value(apply(&self.root, edits)?)
+    }
+}
+
+/// What is wrong with a root that is not the nine nodes: the first that is missing or no map, else a
+/// name that is none.
+#[cold]
+fn wrong_layout(root: &Map) -> TreeError {
+    for node in Node::ALL {
+        let path = || Path::root().join(node.name());
+        let fault = match (root.get(node.name()), path()) {
+            (Some(Value::Map(_)), _) => continue,
+            (Some(other), Ok(path)) => TreeError::WrongKind {
+                path,
+                expected: "map",
+                found: other.kind(),
+            },
+            (None, Ok(path)) => TreeError::Missing { path },
+            (_, Err(error)) => error,
+        };
+        return fault;
+    }
+    let is_stray = |key: &&Text| Node::ALL.iter().all(|node| node.name() != key.as_str());
+    TreeError::NotANode {
+        name: root.keys().find(is_stray).cloned().unwrap_or_default(),
     }
 }
 
