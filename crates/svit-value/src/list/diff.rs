@@ -150,6 +150,10 @@ impl<'a> Iterator for ListDiff<'a> {
                 level,
                 base,
             } = self.pairs.pop()?;
+            // Who asks for new nodes has no use for what was cut off.
+            if after.is_none() && self.trace.is_some() {
+                continue;
+            }
             if let (Some(a), Some(b)) = (before, after)
                 && a.same(b)
             {

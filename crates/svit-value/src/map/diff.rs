@@ -169,6 +169,8 @@ impl<'a> Iterator for MapDiff<'a> {
         loop {
             match (self.before.last().copied(), self.after.last().copied()) {
                 (None, None) => return None,
+                // Who asks for new nodes has no use for all that was removed behind them.
+                (_, None) if self.trace.is_some() => return None,
                 (Some(Piece::Entry(entry)), None) => return Some(self.removed(entry)),
                 (None, Some(Piece::Entry(entry))) => return Some(self.added(entry)),
                 (Some(_), None) => self.open_before(),

@@ -204,3 +204,43 @@ fn values_can_be_sent_and_shared_between_threads() {
     });
     assert!(digests.iter().all(|digest| *digest == map.digest()));
 }
+
+#[test]
+fn a_writer_that_fails_is_reported_and_a_large_value_is_written_in_pieces() {
+    struct Writer {
+        pieces: Vec<usize>,
+        room: usize,
+    }
+    impl std::io::Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.pieces.iter().sum::<usize>() + bytes.len() > self.room {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            self.pieces.push(bytes.len());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut map = Map::from_entries((0..50_000).map(|i| (format!("k{i}"), i))).unwrap();
+    map.insert("list", List::from_values(0..50_000).unwrap())
+        .unwrap();
+    let value = Value::from(map);
+    let mut writer = Writer {
+        pieces: vec![],
+        room: usize::MAX,
+    };
+    value.encode_to(&mut writer).unwrap();
+    assert_eq!(
+        writer.pieces.iter().sum::<usize>() as u64,
+        value.measure().cbor_len
+    );
+    assert!(writer.pieces.len() > 5 && writer.pieces.iter().all(|piece| *piece < 70_000));
+    let mut writer = Writer {
+        pieces: vec![],
+        room: 200_000,
+    };
+    let error = value.encode_to(&mut writer).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+}
