@@ -41,7 +41,8 @@ impl Inbox {
     }
 
     /// Commits a message to `/inbox`, and wakes the loop. When this returns, the message survives
-    /// a crash. It does not wait for a script that runs.
+    /// a crash. It does not wait for a script that runs. If the future is dropped, the message may
+    /// have been accepted; [`send_keyed`](Self::send_keyed) makes it harmless to send it again.
     ///
     /// # Errors
     /// The message is not the user's, holds anything but text, is past the limits, or the inbox is
@@ -104,11 +105,26 @@ impl Inbox {
                     events: Vec::new(),
                 });
         }
-        match self.process.submit(submission).await? {
+        let unsettled = Unsettled(&self.shared);
+        let outcome = self.process.submit(submission).await;
+        if outcome.is_ok() {
+            std::mem::forget(unsettled);
+        }
+        match outcome? {
             Outcome::Enqueued { sequence } => Ok(MessageId::new(sequence)),
             Outcome::Replayed(receipt) => recalled(&receipt.outcome),
             _ => Err(recalled_nothing()),
         }
+    }
+}
+
+/// Has the loop settle a message whose sender gave up waiting, or was not told whether it landed: it
+/// may be in the inbox.
+struct Unsettled<'a>(&'a Shared);
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        self.0.unsettled.notify_one();
     }
 }
 

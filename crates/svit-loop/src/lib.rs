@@ -19,6 +19,20 @@
 //! It knows no provider's wire format (`svit-model`) and no store (`svit-txn` and above). It does not
 //! shorten a conversation that outgrows the model's window: such a turn fails with the code
 //! `context_too_long`.
+//!
+//! # How a turn ends without an answer
+//! A model or a network that fails is tried again, `max_turn_attempts` times in all, after waits that
+//! double from a quarter of a second up to 30 seconds, or as long as the provider asks. Then, and at
+//! once where another attempt could only repeat it, the message is given up: it moves to
+//! `/thread/dead`, and [`Outbox::recv`] returns [`LoopError::TurnFailed`]. Besides the codes of
+//! [`svit_model::ModelError`] there are `max_turn_steps`, `max_turn_tool_calls`, `cancelled`,
+//! `answer_cut` (the answer reached the bound on its length), `bad_message` (what was in the inbox is
+//! no message of a user) and `too_large` (the store takes no answer of that size).
+//!
+//! # When the loop stops
+//! With [`LoopError::Stopped`]: another owner has the process (`fenced`), another loop was started on
+//! it (`superseded`), the store is damaged or stays away, or the loop's task has `ended`. A store that
+//! is away for a moment is waited for.
 
 mod builder;
 mod conversation;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use svit_model::Usage;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::LoopError;
 use crate::events::Delta;
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     /// Whether new messages are refused.
     sealed: AtomicBool,
     turns: watch::Sender<Turns>,
+    /// Wakes the loop: a sender has gone before it knew whether its message landed.
+    pub(crate) unsettled: Notify,
     pub(crate) deltas: broadcast::Sender<PlacedDelta>,
     progress: watch::Sender<Progress>,
     usage: Mutex<Usage>,
@@ -53,6 +55,7 @@ impl Shared {
             inboxes: AtomicUsize::new(0),
             sealed: AtomicBool::new(false),
             turns: watch::Sender::default(),
+            unsettled: Notify::new(),
             deltas: broadcast::Sender::new(DELTAS),
             progress: watch::Sender::new(Progress::Idle),
             usage: Mutex::default(),

@@ -103,8 +103,12 @@ impl Worker {
                 }
                 None => {
                     self.shared.set_progress(Progress::Idle);
-                    // How many news there were, and which, does not matter.
-                    let _ = news.recv().await;
+                    let shared = self.shared.clone();
+                    tokio::select! {
+                        // How many news there were, and which, does not matter.
+                        _ = news.recv() => {}
+                        () = shared.unsettled.notified() => self.journal.settle().await?,
+                    }
                 }
             }
         }

@@ -601,3 +601,22 @@ async fn many_askers_on_many_threads() {
         asked.await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_sender_gave_up_is_answered_all_the_same() {
+    for (fault, answers) in [(Fault::HangLanded, true), (Fault::HangLost, true)] {
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let mut svit = svit(create(store.clone()).await, echo()).await.unwrap();
+        svit.start().unwrap();
+        let (inbox, mut outbox) = (svit.inbox(), svit.outbox());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        store.at_write(store.writes() + 1, fault);
+        let patience = Duration::from_secs(1);
+        let sent = tokio::time::timeout(patience, inbox.send(Message::user("slow"))).await;
+        assert!(sent.is_err());
+        let answered = tokio::time::timeout(patience, outbox.recv()).await.is_ok();
+        assert_eq!(answered, answers, "{fault:?}");
+        drop(inbox);
+        svit.block().await.unwrap();
+    }
+}

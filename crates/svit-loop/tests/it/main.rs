@@ -6,4 +6,5 @@ mod crash;
 mod guests;
 mod handles;
 mod http;
+mod small_store;
 mod turns;
