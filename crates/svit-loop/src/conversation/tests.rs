@@ -1,3 +1,5 @@
+//! What comes next, and what a model is shown, as a table of stories.
+
 use svit_model::Role;
 use svit_value::{Value, value};
 

@@ -1,3 +1,5 @@
+//! Reasons are fit to be shown.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! What the prompt says, and what cannot be smuggled into it.
+
 use std::sync::Arc;
 
 use futures_util::FutureExt;

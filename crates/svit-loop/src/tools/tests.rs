@@ -1,3 +1,5 @@
+//! Calls as a table: answered, committed, or explained; and what policies leave of them.
+
 use std::sync::Arc;
 
 use futures_util::FutureExt;

@@ -6,5 +6,6 @@ mod crash;
 mod guests;
 mod handles;
 mod http;
+mod owners;
 mod small_store;
 mod turns;
