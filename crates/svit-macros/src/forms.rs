@@ -1,12 +1,12 @@
 //! `Forms`: the text of a script given as Rust tokens, with every line and column as it was written.
 
 use proc_macro::{Delimiter, Span, TokenTree};
-use svit_tree::guest::Position;
 
 /// The text, and where each token of it stands.
 pub(crate) struct Forms {
     pub(crate) source: String,
-    tokens: Vec<(Position, Span)>,
+    /// Line and column of each token in the text.
+    tokens: Vec<((u32, u32), Span)>,
     line: u32,
     column: u32,
     /// Line and column, in the Rust file, at which the script starts.
@@ -28,8 +28,8 @@ impl Forms {
         forms
     }
 
-    /// The token that a place in the text belongs to.
-    pub(crate) fn span_at(&self, at: Position) -> Span {
+    /// The token that a line and column of the text belong to.
+    pub(crate) fn span_at(&self, at: (u32, u32)) -> Span {
         let before = self.tokens.iter().rev().find(|(start, _)| *start <= at);
         before.map_or_else(Span::call_site, |(_, span)| *span)
     }
@@ -71,11 +71,7 @@ impl Forms {
             self.source.push(' ');
             self.column += 1;
         }
-        let at = Position {
-            line: self.line,
-            column: self.column,
-        };
-        self.tokens.push((at, span));
+        self.tokens.push(((self.line, self.column), span));
         for c in text.chars() {
             if c == '\n' {
                 self.line += 1;

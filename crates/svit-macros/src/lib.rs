@@ -167,7 +167,7 @@ fn from_forms(tokens: &[TokenTree]) -> Result<Vec<TokenTree>, Failure> {
     check(&forms.source).map_err(|error| {
         let span = error
             .at()
-            .map_or_else(Span::call_site, |at| forms.span_at(at));
+            .map_or_else(Span::call_site, |at| forms.span_at((at.line, at.column)));
         Failure::at(span, describe("script", &error))
     })?;
     Ok(vec![Literal::string(&forms.source).into()])
