@@ -53,7 +53,8 @@ impl TursoProcessStore {
     /// may be. The mark of a store that was there before is replaced. O(backup).
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if something is there; [`StoreError::InUse`];
+    /// [`StoreError::Unavailable`] if something is there, or if `backup` has a WAL or journal, as a
+    /// store that is open has; [`StoreError::InUse`];
     /// [`StoreError::NotAStore`] and [`StoreError::Corrupt`] if the backup is not whole.
     pub async fn restore(
         backup: impl AsRef<Path>,
@@ -69,6 +70,7 @@ impl TursoProcessStore {
             LockError::Io(error) => io_error(&path, "lock", &error),
         })?;
         vacant(&path)?;
+        quiet(&backup)?;
         let draft = beside(&path, "-draft");
         clear(&draft)?;
         let (from, to) = (backup.clone(), draft.clone());
@@ -133,6 +135,21 @@ fn vacant(path: &Path) -> StoreResult<()> {
         let file = beside(path, suffix);
         if fs::symlink_metadata(&file).is_ok() {
             return Err(unavailable(format!("{} is there already", file.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to copy a database whose newest commits may be in another file.
+fn quiet(backup: &Path) -> StoreResult<()> {
+    for suffix in ["-wal", "-journal"] {
+        let file = beside(backup, suffix);
+        if fs::symlink_metadata(&file).is_ok() {
+            return Err(unavailable(format!(
+                "{} is a store in use or not closed, not a backup: {} is there",
+                backup.display(),
+                file.display()
+            )));
         }
     }
     Ok(())

@@ -34,6 +34,9 @@ static OPEN: Mutex<Vec<(PathBuf, WeakSender<Command>)>> = Mutex::new(Vec::new())
 
 /// How long a store that this program is just closing is waited for, and how often it is looked at.
 const CLOSING: Duration = Duration::from_secs(30);
+/// How long one is waited for that this program seems to hold, but that is not on the list: it is
+/// on its way onto the list or off it.
+const PASSING: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Opens the store, says how that went, and serves until all senders are gone or it is closed.
@@ -71,7 +74,13 @@ fn open(path: &Path, options: &OpenOptions) -> Result<Session, StoreError> {
             Ok(session) => return Ok(session),
             Err(OpenError::Store(error)) => return Err(error),
             Err(OpenError::Held { pid }) => {
-                if waited >= CLOSING || !is_closing(&path) {
+                let patience = match holder(&path) {
+                    Holder::Closing => CLOSING,
+                    // Its last act before it gives up the lock is to take its own id away.
+                    Holder::NotListed if pid.is_none_or(|pid| pid == std::process::id()) => PASSING,
+                    Holder::NotListed | Holder::Open => Duration::ZERO,
+                };
+                if waited >= patience {
                     return Err(StoreError::InUse { path, pid });
                 }
                 std::thread::sleep(LOOK);
@@ -136,12 +145,23 @@ fn enter(path: &Path, sender: WeakSender<Command>) {
     registry().push((path.to_owned(), sender));
 }
 
-/// True if this program holds the store, but no handle on it is left or it was told to close.
-fn is_closing(path: &Path) -> bool {
-    registry()
-        .iter()
-        .filter(|(open, _)| open == path)
-        .any(|(_, sender)| sender.upgrade().is_none_or(|sender| sender.is_closed()))
+/// What this program's list says of a store.
+enum Holder {
+    Open,
+    /// No handle is left, or it was told to close.
+    Closing,
+    NotListed,
+}
+
+fn holder(path: &Path) -> Holder {
+    let mut found = Holder::NotListed;
+    for (_, sender) in registry().iter().filter(|(open, _)| open == path) {
+        match sender.upgrade() {
+            Some(sender) if !sender.is_closed() => return Holder::Open,
+            _ => found = Holder::Closing,
+        }
+    }
+    found
 }
 
 /// Takes the store off the list when its thread ends, also by a panic. Dropped after the session,

@@ -25,6 +25,13 @@ async fn a_backup_holds_what_was_committed_when_it_was_made() {
     model.check(&store).await.unwrap();
     assert_eq!(code(store.backup(&copy).await), "unavailable");
 
+    // A store that is open is no backup: its newest commits are in its WAL.
+    let other = place.folder.path().join("other.db");
+    let refused = TursoProcessStore::restore(&place.path, &other).await;
+    assert_eq!(code(refused), "unavailable");
+    assert!(!other.exists());
+    fs::remove_file(place.folder.path().join("other.db-lock")).unwrap();
+
     // Where the store is, nothing can be restored.
     assert_eq!(
         code(TursoProcessStore::restore(&copy, &place.path).await),
