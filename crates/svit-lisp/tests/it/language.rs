@@ -110,6 +110,26 @@ fn rows() {
             "\"{\\\"a\\\":[true],\\\"b\\\":1}\"",
         ),
         ("(float (/ 1 4))", "0.25"),
+        ("(list (* -1.0 0.0) (- 0.0))", "[0.0,0.0]"),
+        ("(* -1.0 0.0)", "0.0"),
+        ("(= 1 1.0 (/ 2 2))", "true"),
+        ("(= '(1 \"a\") (list 1 (concat \"a\")))", "true"),
+        ("(= '(a 1) '(a 1))", "true"),
+        (
+            "(= (value-map \"k\" ()) (json-parse \"{\\\"k\\\":[]}\"))",
+            "true",
+        ),
+        (
+            "(list (= null ()) (= 1 \"1\") (= upper upper))",
+            "[false,false,false]",
+        ),
+        ("(bytes \"hi\")", "{\"/\":{\"bytes\":\"aGk\"}}"),
+        ("(length (concat (bytes \"hi\") #b\"\\xff\"))", "3"),
+        ("*svit-version*", "\"0.1.0\""),
+        (
+            "(let ((map-of (lambda (k) (value-map k 1)))) (map-of \"x\"))",
+            "{\"x\":1}",
+        ),
         ("(list (// -7 2) (rem -7 2))", "[-4,-1]"),
         (
             "(map-entries (map-set (value-map \"a\" 1) \"b\" 2))",
