@@ -132,59 +132,81 @@ fn get_and_insert(report: &Report) {
     report.row(Row::info("value-remove", "ns", a, b));
 }
 
-fn insert_hashed(report: &Report) {
-    if !report.wants_any(&["value-insert-hashed", "value-insert-growth"]) {
-        return;
-    }
-    const EACH: u64 = 200;
-    let sizes = [1_000, 100_000, 1_000_000];
-    let bases = sizes.map(entries);
-    let build = |base: &[(String, i64)]| Map::from_entries(base.iter().map(|(k, v)| (k, *v)));
-    let mut maps = bases.each_ref().map(|base| build(base).unwrap());
-    maps.iter().for_each(|map| keep(map.digest()));
-    let small = maps[0].clone();
-    let mut times = [vec![], vec![], vec![]];
-    let mut cold = vec![];
-    for round in 0..11 {
-        // A small map would have grown a lot by the end.
-        maps[0] = small.clone();
-        for (i, map) in maps.iter_mut().enumerate() {
-            let fresh = sizes[i] + round * EACH;
-            let keys: Vec<Text> = (0..EACH).map(|n| key(fresh + n).into()).collect();
-            let time = nanoseconds(|| {
-                for key in keys {
-                    map.insert(key, 1).unwrap();
-                    black_box(map.digest());
-                }
-            });
-            times[i].push(time / EACH as f64);
+fn built(entries: &[(String, i64)]) -> Map {
+    let map = Map::from_entries(entries.iter().map(|(key, value)| (key, *value))).unwrap();
+    keep(map.digest());
+    map
+}
+
+/// Inserts so many keys that are new, each with the digest of the whole after it: the time of one.
+fn insert_and_digest(map: &mut Map, keys: std::ops::Range<u64>) -> f64 {
+    let count = keys.end - keys.start;
+    let keys: Vec<Text> = keys.map(|n| key(n).into()).collect();
+    let time = nanoseconds(|| {
+        for key in keys {
+            map.insert(key, 1).unwrap();
+            black_box(map.digest());
         }
-        let map = build(&bases[1]).unwrap();
-        cold.push(nanoseconds(|| keep(map.digest())));
+    });
+    time / count as f64
+}
+
+fn insert_hashed(report: &Report) {
+    if report.wants("value-insert-hashed") {
+        let n = 100_000;
+        let base = entries(n);
+        let mut map = built(&base);
+        let mut next = n;
+        let [insert, all] = race(
+            15,
+            || {
+                next += 1000;
+                insert_and_digest(&mut map, next - 1000..next)
+            },
+            || {
+                let map = Map::from_entries(base.iter().map(|(key, value)| (key, *value))).unwrap();
+                nanoseconds(|| keep(map.digest()))
+            },
+        );
+        let faster = all / insert;
+        let target = ">= 500 times faster";
+        let row = Row::new(
+            "value-insert-hashed",
+            "ns",
+            insert,
+            all,
+            target,
+            faster >= 500.0,
+        );
+        report.row(row.ratio(faster));
     }
-    let [small, middle, large] = times.each_mut().map(|times| median(times));
-    let cold = median(&mut cold);
-    let faster = cold / middle;
-    let target = ">= 500 times faster";
-    let row = Row::new(
-        "value-insert-hashed",
-        "ns",
-        middle,
-        cold,
-        target,
-        faster >= 500.0,
-    );
-    report.row(row.ratio(faster));
-    let growth = large / small;
-    let row = Row::new(
-        "value-insert-growth",
-        "ns",
-        large,
-        small,
-        "<= 4",
-        growth <= 4.0,
-    );
-    report.row(row.note("1,000,000 entries against 1,000"));
+    if report.wants("value-insert-growth") {
+        let small = built(&entries(1_000));
+        let mut large = built(&entries(1_000_000));
+        let (mut first, mut next) = (1_000, 1_000_000);
+        let [large, small] = race(
+            15,
+            || {
+                next += 200;
+                insert_and_digest(&mut large, next - 200..next)
+            },
+            || {
+                first += 200;
+                // A small map would have grown a lot by the end.
+                insert_and_digest(&mut small.clone(), first - 200..first)
+            },
+        );
+        let growth = large / small;
+        let row = Row::new(
+            "value-insert-growth",
+            "ns",
+            large,
+            small,
+            "<= 4",
+            growth <= 4.0,
+        );
+        report.row(row.note("1,000,000 entries against 1,000"));
+    }
 }
 
 fn encode_and_decode(report: &Report) {
