@@ -3,6 +3,27 @@
 //! [`TursoProcessStore`] implements `svit_txn::ProcessStore`. It moves records and knows nothing of
 //! what they mean; process logic lives in `svit-txn`.
 //!
+//! ```
+//! use svit_store_turso::TursoProcessStore;
+//! use svit_txn::Process;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("svit.db");
+//! let store = TursoProcessStore::open(&path).await?;
+//! let process = Process::builder("svit://local/demo")?.memory("count", 6).build()?;
+//! let process = store.create(process).await?;
+//! process.write("/memory/count", 9).await?;
+//! drop((store, process));
+//!
+//! let store = TursoProcessStore::open(&path).await?;
+//! let process = store.resume("svit://local/demo").await?;
+//! assert_eq!(process.read("/memory/count")?, Some(9.into()));
+//! assert!(store.verify().await?.is_whole());
+//! # Ok(()) }
+//! ```
+//!
 //! # What it does
 //! - One thread owns the one connection. Commits that wait together share one sync.
 //! - Each commit is synced before it is acknowledged ([`Synchronous`]).
@@ -21,6 +42,9 @@
 //! # Limitations
 //! - Blobs are at most 64 MiB each; names (clients, requests, event kinds) at most 128 bytes.
 //! - Where `inode` numbers do not exist, a replaced file is told by its creation time only.
+//! - A database deleted without its `-lock` file is missed at the next open: remove both.
+//! - When a WAL is found damaged at open, it is kept under the name `-wal-kept`, because closing
+//!   the database again removes it; see [`OpenOptions::accept_older`] for going on without it.
 //! - A program that links another copy of SQLite (such as `rusqlite` with `bundled`) cannot link
 //!   this crate.
 

@@ -38,22 +38,18 @@ use crate::stats::Stats;
 /// it, and `svit.db-lock`, which says who owns it and how far it had come.
 ///
 /// ```
+/// use svit_store_turso::TursoProcessStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("svit.db");
-/// use svit_store_turso::TursoProcessStore;
-/// use svit_txn::ProcessStore;
-///
-/// # futures_lite_block_on(async {
 /// let store = TursoProcessStore::open(&path).await?;
-/// assert!(store.addresses(None, 10).await?.is_empty());
+/// assert!(store.list().await?.is_empty());
+/// let second = TursoProcessStore::open(&path).await;
+/// assert_eq!(second.unwrap_err().code(), "in_use");
 /// store.close().await?;
-/// # Ok::<(), svit_txn::StoreError>(()) })?;
-/// # fn futures_lite_block_on<T>(f: impl Future<Output = T>) -> T {
-/// #     let mut f = std::pin::pin!(f);
-/// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-/// #     loop { if let std::task::Poll::Ready(t) = f.as_mut().poll(&mut cx) { return t; } }
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct TursoProcessStore {
