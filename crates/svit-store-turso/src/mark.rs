@@ -50,6 +50,15 @@ pub(crate) struct Sidecar {
     path: PathBuf,
 }
 
+impl Drop for Sidecar {
+    /// Closing the file is not enough: a program that another thread is just starting has inherited
+    /// the descriptor, and would hold the lock until its `exec`.
+    fn drop(&mut self) {
+        // If it cannot be unlocked, closing it is what is left.
+        let _ = self.file.unlock();
+    }
+}
+
 const LEN: usize = 256;
 const MAGIC: &str = "svit-lock@1";
 

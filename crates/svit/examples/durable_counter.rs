@@ -20,7 +20,7 @@ const COUNTER: &str = r#"
 async fn main() -> Result<()> {
     let file = std::env::temp_dir().join(format!("svit-counter-{}.db", std::process::id()));
     let result = count(&file).await;
-    for suffix in ["", "-wal", "-shm", ".lock"] {
+    for suffix in ["", "-wal", "-shm", "-lock"] {
         let mut name = file.clone().into_os_string();
         name.push(suffix);
         // What was never made cannot be removed.

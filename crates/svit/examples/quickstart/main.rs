@@ -169,7 +169,7 @@ impl Options {
 }
 
 fn remove_store(file: &Path) {
-    for suffix in ["", "-wal", "-shm", ".lock"] {
+    for suffix in ["", "-wal", "-shm", "-lock"] {
         let mut name = file.to_owned().into_os_string();
         name.push(suffix);
         // What was never made cannot be removed.
