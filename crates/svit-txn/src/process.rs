@@ -68,6 +68,14 @@ impl Process {
         }
     }
 
+    /// The process with a guest for another language, as after [`restore`](Self::restore): guests are
+    /// no part of what is stored.
+    #[must_use]
+    pub fn guest(mut self, guest: Arc<dyn Guest>) -> Self {
+        self.guests.add(guest);
+        self
+    }
+
     /// Takes the parts that a durable process continues with.
     pub(crate) fn into_parts(self) -> (Guests, State) {
         let state = self.state.into_inner();

@@ -178,3 +178,16 @@ fn a_state_that_no_process_could_reach_is_refused_however_whole_it_is() {
         assert!(refused.is_err(), "{path} {value}");
     }
 }
+
+#[test]
+fn a_restored_process_runs_its_scripts_once_their_guest_is_attached() {
+    let snapshot = crate::steps::builder("svit://local/x")
+        .build()
+        .unwrap()
+        .snapshot();
+    let restored = || Process::restore(snapshot.as_bytes()).unwrap();
+    let refused = restored().exec("/lib/counter", 1).unwrap_err();
+    assert_eq!(refused.code(), "unknown_language");
+    let process = restored().guest(crate::steps::Steps::guest());
+    assert_eq!(process.exec("/lib/counter", 1).unwrap().output, 7.into());
+}
