@@ -107,8 +107,8 @@ async fn the_newest_loop_on_a_process_takes_over() {
 async fn two_loops_that_race_answer_each_message_once() {
     for lead in 0..60 {
         let process = create(Arc::new(MemoryStore::new())).await;
-        let old = svit(process.clone(), crate::common::story()).await.unwrap();
-        let mut new = svit(process.clone(), crate::common::story()).await.unwrap();
+        let old = svit(process.clone(), Thinking(lead % 5)).await.unwrap();
+        let mut new = svit(process.clone(), Thinking(lead % 3)).await.unwrap();
         old.inbox()
             .send(Message::user("Count to seven."))
             .await
@@ -124,6 +124,9 @@ async fn two_loops_that_race_answer_each_message_once() {
         new.start().unwrap();
         new.block().await.unwrap();
         drop(old);
+        let events = process.recent_events(1_000).await.unwrap();
+        let responses = events.iter().filter(|e| &*e.kind == "model.responded");
+        assert_eq!(responses.count(), 6, "lead {lead}");
         crate::common::assert_whole(&process, &format!("lead {lead}")).await;
         assert_eq!(
             process.read("/memory/count").unwrap(),
@@ -188,4 +191,25 @@ async fn a_fork_has_the_conversation_and_goes_its_own_way() {
     );
     assert_eq!(parent.recent_messages(10).await.unwrap().len(), 2);
     assert_eq!(child.recent_messages(10).await.unwrap().len(), 4);
+}
+
+/// The story's model, which lets others run so many times before it says something.
+struct Thinking(usize);
+
+impl svit_model::Provider for Thinking {
+    fn respond(
+        &self,
+        request: svit_model::ModelRequest,
+    ) -> svit_model::BoxFuture<'_, Result<svit_model::ModelStream, ModelError>> {
+        Box::pin(async move {
+            for _ in 0..self.0 {
+                tokio::task::yield_now().await;
+            }
+            crate::common::story().respond(request).await
+        })
+    }
+
+    fn limits(&self, model: &str) -> svit_model::ModelLimits {
+        echo().limits(model)
+    }
 }
