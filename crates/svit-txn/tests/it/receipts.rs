@@ -386,8 +386,8 @@ fn an_append_that_lands_while_it_is_being_settled_is_seen() {
             store.hang_and_land_late();
             let hangs = process.submit(submit());
             let waits = async {
-                for _ in 0..1_000 {
-                    future::yield_now().await
+                while !store.hangs() {
+                    future::yield_now().await;
                 }
             };
             future::or(async { drop(hangs.await) }, waits).await;

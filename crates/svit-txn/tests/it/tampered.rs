@@ -55,6 +55,11 @@ impl Tampered {
         *self.late.lock().unwrap() = Some(None);
     }
 
+    /// Whether it has come to that.
+    pub(crate) fn hangs(&self) -> bool {
+        matches!(*self.late.lock().unwrap(), Some(Some(_)))
+    }
+
     fn head(&self, address: &Address, mut head: Head) -> Head {
         if let Some(change) = &*self.heads.lock().unwrap() {
             change(address, &mut head);
