@@ -73,8 +73,14 @@
 //!
 //! # What it does not do
 //! No I/O, no randomness, no clock that a script can see, no modules, no macros and no structs in the
-//! language. It does not commit, retry or store: that is `svit-txn`'s. `jq` and `search` are registered
-//! and answer `unavailable`.
+//! language. It does not commit, retry or store: that is `svit-txn`'s.
+//!
+//! # Features
+//! - `search` (default): `(search path pattern)` through `svit-query`. Beside its price it costs 50 ticks for
+//!   each unit of the pattern's cost and what `svit-query` charges for the walk.
+//!
+//! The language is the same in every build: a function whose feature is off fails with `unavailable`, and so
+//! does `jq`, which is not there yet.
 
 mod builtins;
 mod cache;

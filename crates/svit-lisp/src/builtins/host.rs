@@ -14,7 +14,6 @@ use crate::table::{self, Kind, Row};
 
 const TREE: &str = "tree";
 const HOST: &str = "host";
-const QUERY: &str = "query";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -130,27 +129,11 @@ pub(super) fn rows() -> Vec<Row> {
             (0, 1),
             panic,
         ),
-        row(
-            "jq",
-            "(jq filter value)",
-            QUERY,
-            "Applies a jq filter to a value.",
-            (2, 2),
-            unavailable,
-        ),
-        row(
-            "search",
-            "(search path pattern)",
-            QUERY,
-            "Searches the text below a path.",
-            (2, 2),
-            unavailable,
-        ),
     ]
 }
 
 /// A value that leaves the script; past its limits the activation ends.
-fn leaving(call: &Call<'_>, value: &K) -> Result<Value, Fault> {
+pub(super) fn leaving(call: &Call<'_>, value: &K) -> Result<Value, Fault> {
     let value = to_tree(value)?;
     if let Err(error) = call.run.limits.value.check(&value) {
         let message = format!("{}: {error}", call.name);
@@ -286,13 +269,6 @@ fn panic(_call: &Call<'_>, args: &[K]) -> Outcome {
         Some(value) => super::text::shown(value)?,
     };
     Err(soft("panic", message))
-}
-
-fn unavailable(call: &Call<'_>, _args: &[K]) -> Outcome {
-    Err(soft(
-        "unavailable",
-        format!("{} is not available in this build", call.name),
-    ))
 }
 
 /// The catalog, as a list of maps.

@@ -9,6 +9,7 @@ mod logic;
 mod maps;
 mod numbers;
 mod order;
+mod query;
 mod results;
 mod text;
 
@@ -90,6 +91,7 @@ pub(crate) fn rows() -> Vec<Row> {
         logic::rows(),
         json::rows(),
         results::rows(),
+        query::rows(),
         glue::rows(),
     ] {
         rows.extend(part);

@@ -112,8 +112,7 @@ impl Run {
     /// Takes ticks, and looks at the clock now and then. Everything that can repeat comes by here.
     pub(crate) fn charge(&self, ticks: u64) -> Result<(), Fault> {
         if self.host.meter().charge(ticks).is_err() {
-            let message = format!("used up its budget of {} ticks", self.host.meter().budget());
-            return Err(self.halt(GuestErrorKind::OutOfTicks, "out_of_ticks", message));
+            return Err(self.out_of_ticks());
         }
         match self.until_clock.get() {
             0 => {
@@ -127,7 +126,14 @@ impl Run {
         }
     }
 
-    fn look_at_clock(&self) -> Result<(), Fault> {
+    /// The budget of ticks is used up.
+    pub(crate) fn out_of_ticks(&self) -> Fault {
+        let message = format!("used up its budget of {} ticks", self.host.meter().budget());
+        self.halt(GuestErrorKind::OutOfTicks, "out_of_ticks", message)
+    }
+
+    /// Fails if the run has taken too long or is stopped.
+    pub(crate) fn look_at_clock(&self) -> Result<(), Fault> {
         if self.stop.borrow().is_some() {
             return Err(Fault::Hard);
         }

@@ -156,8 +156,6 @@ fn killers() -> Vec<(&'static str, String, &'static str)> {
         ("a bad path", "(read \"memory\")".into(), "bad_path"),
         ("no access", "(write \"/system/x\" 1)".into(), "read_only"),
         ("no port", "(port-call \"none\")".into(), "no_port"),
-        ("jq", "(jq \".\" 1)".into(), "unavailable"),
-        ("search", "(search \"/memory\" \"x\")".into(), "unavailable"),
         ("too many arguments by apply", with_pre("(apply + (range 10000))"), "max_value_stack"),
         ("a very long error", with_pre("(panic (dbl \"x\" 16))"), "panic"),
         ("odd keyword", "(define (f :key a) a) (define (main i) (f :b 1))".into(), "unknown_keyword"),

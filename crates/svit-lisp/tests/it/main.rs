@@ -13,3 +13,5 @@ mod host;
 mod hostile;
 mod language;
 mod limits;
+mod page;
+mod query;

@@ -1,0 +1,160 @@
+//! Questions over values: `search` and `jq`, answered by `svit-query` on the activation's own meter. The
+//! functions exist in every build; one whose feature is off fails with `unavailable`.
+
+use super::{Outcome, row};
+use crate::table::Row;
+
+const QUERY: &str = "query";
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        row(
+            "jq",
+            "(jq filter value)",
+            QUERY,
+            "Applies a jq filter to a value.",
+            (2, 2),
+            unavailable,
+        ),
+        row(
+            "search",
+            "(search path pattern [options])",
+            QUERY,
+            "Matches of a regular expression in the keys and texts below a path.",
+            (2, 3),
+            SEARCH,
+        ),
+    ]
+}
+
+#[cfg(feature = "search")]
+const SEARCH: crate::engine::Native = search::search;
+#[cfg(not(feature = "search"))]
+const SEARCH: crate::engine::Native = unavailable;
+
+fn unavailable(call: &crate::engine::call::Call<'_>, _args: &[crate::engine::K]) -> Outcome {
+    Err(crate::engine::run::soft(
+        "unavailable",
+        format!("{} is not available in this build", call.name),
+    ))
+}
+
+#[cfg(feature = "search")]
+fn failed(
+    run: &crate::engine::run::Run,
+    error: &svit_query::QueryError,
+) -> crate::engine::run::Fault {
+    if matches!(error, svit_query::QueryError::OutOfTicks(_)) {
+        return run.out_of_ticks();
+    }
+    crate::engine::run::soft(error.code(), error.to_string())
+}
+
+#[cfg(feature = "search")]
+mod search {
+    use svit_query::QueryError;
+    use svit_query::search::{Cut, Hit, MAX_PATTERN_POSITIONS, Pattern, SearchOptions};
+    use svit_tree::Path;
+    use svit_value::{List, Map, Text, Value, ValueError};
+
+    use super::super::{Outcome, map_at, path_at, text_at};
+    use super::failed;
+    use crate::engine::K;
+    use crate::engine::call::Call;
+    use crate::engine::run::{Fault, soft};
+    use crate::engine::value::too_large;
+
+    /// Ticks for each unit of a pattern's cost, beside those of the search: what compiling it may take.
+    const TICKS_PER_COST: u64 = 50;
+    /// The most hits that a script may ask for.
+    const MAX_HITS: i64 = 200;
+
+    pub(super) fn search(call: &Call<'_>, args: &[K]) -> Outcome {
+        let path = path_at(call, args, 0)?;
+        let text = text_at(args, 1)?;
+        let (options, plain) = options(args)?;
+        let run = call.run;
+        let pattern = match plain {
+            true => Pattern::text(text),
+            false => Pattern::regex(text),
+        };
+        // A pattern that is too large was compiled until that was seen.
+        let cost = match &pattern {
+            Ok(pattern) => pattern.cost(),
+            Err(QueryError::PatternTooLarge { .. }) => MAX_PATTERN_POSITIONS,
+            Err(_) => 1,
+        };
+        run.charge(cost.saturating_mul(TICKS_PER_COST))?;
+        run.look_at_clock()?;
+        let pattern = pattern.map_err(|error| failed(run, &error))?;
+        let read = run.host.read(&path).map_err(|e| run.host_error(e))?;
+        let below = read.ok_or_else(|| soft("missing", format!("there is nothing at {path}")))?;
+        let found =
+            svit_query::search::search(&below, &Path::root(), &pattern, &options, run.host.meter())
+                .map_err(|error| failed(run, &error))?;
+        run.look_at_clock()?;
+        let hits = found.hits.iter().map(|hit| shown(&path, hit));
+        let hits: Vec<Value> = hits.collect::<Result<_, _>>().map_err(too_large)?;
+        let cut = found
+            .cut
+            .map_or(Ok(Value::Null), |cut| stopped(&path, &cut));
+        let hits = List::from_values(hits).map_err(too_large)?;
+        let answer = map([("hits", hits.into()), ("cut", cut.map_err(too_large)?)]);
+        run.fresh(answer.map_err(too_large)?)
+    }
+
+    /// What the third argument says: bounds, and whether the pattern is plain text.
+    fn options(args: &[K]) -> Result<(SearchOptions, bool), Fault> {
+        let (mut options, mut plain) = (SearchOptions::default(), false);
+        if args.len() < 3 {
+            return Ok((options, plain));
+        }
+        for (key, value) in map_at(args, 2)?.iter() {
+            match (key.as_str(), value) {
+                ("plain", Value::Bool(said)) => plain = *said,
+                ("max_hits", Value::Int(n @ 1..=MAX_HITS)) => options.max_hits = *n as usize,
+                _ => {
+                    return Err(soft(
+                        "bad_option",
+                        format!(
+                            "the options are \"plain\", true or false, and \"max_hits\", 1 to {MAX_HITS}"
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok((options, plain))
+    }
+
+    fn shown(base: &Path, hit: &Hit) -> Result<Value, ValueError> {
+        let number = |n: usize| Value::Int(n as i64);
+        map([
+            ("path", below(base, &hit.path)),
+            ("part", hit.part.as_str().into()),
+            ("begin", number(hit.range.start)),
+            ("end", number(hit.range.end)),
+            ("excerpt", hit.excerpt.clone().into()),
+        ])
+    }
+
+    fn stopped(base: &Path, cut: &Cut) -> Result<Value, ValueError> {
+        map([
+            ("bound", cut.bound.as_str().into()),
+            ("at", below(base, &cut.at)),
+        ])
+    }
+
+    /// The whole path of a node that the search knows by its path below `base`.
+    fn below(base: &Path, path: &Path) -> Value {
+        match (base.is_root(), path.is_root()) {
+            (true, _) => path.to_string().into(),
+            (_, true) => base.to_string().into(),
+            _ => format!("{base}{path}").into(),
+        }
+    }
+
+    fn map<const N: usize>(entries: [(&str, Value); N]) -> Result<Value, ValueError> {
+        let entries = entries.map(|(key, value)| (Text::from(key), value));
+        Map::from_entries(entries).map(Value::Map)
+    }
+}

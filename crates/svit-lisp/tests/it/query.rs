@@ -1,0 +1,108 @@
+//! Questions from a script: answered where the feature is on, charged to the tick, and never a way past the
+//! limits; `unavailable` where it is off.
+
+use svit_lisp::Lisp;
+use svit_tree::guest::GuestError;
+use svit_value::{Value, value};
+
+use crate::host::{World, limits, whole};
+
+fn run(source: &str, ticks: u64) -> (Result<Value, GuestError>, u64) {
+    let tree = value!({"memory": {"a": "made of teal", "b": {"teal": 1}}, "lib": {}});
+    let world = World::with_ticks(&Lisp::new(), tree, limits(), ticks);
+    let result = world.run(&whole(source), Value::Null);
+    (result, world.ticks())
+}
+
+fn code(source: &str) -> String {
+    let (result, ticks) = run(source, 1_000_000);
+    let (again, ticks_again) = run(source, 1_000_000);
+    assert_eq!((&result, ticks), (&again, ticks_again), "{source}");
+    result.map_or_else(|error| error.code.to_string(), |value| value.to_string())
+}
+
+#[test]
+fn a_question_whose_feature_is_off_is_a_failure_that_a_script_can_catch() {
+    let mut off = vec!["(jq \".\" 1)"];
+    if cfg!(not(feature = "search")) {
+        off.push("(search \"/memory\" \"x\")");
+    }
+    for source in off {
+        assert_eq!(code(source), "unavailable", "{source}");
+        let caught = format!("(result-ok? (safe-call (lambda () {source})))");
+        assert_eq!(code(&caught), "false", "{source}");
+    }
+}
+
+#[cfg(feature = "search")]
+mod search {
+    use super::{code, run};
+
+    #[test]
+    fn it_is_charged_to_the_tick() {
+        for source in [
+            "(search \"/\" \"t[ae]\")",
+            "(search \"/memory/a\" \"e\" (value-map \"plain\" true))",
+        ] {
+            let (result, ticks) = run(source, 1_000_000);
+            assert_eq!(run(source, ticks), (result, ticks));
+            let (result, _) = run(source, ticks - 1);
+            assert_eq!(result.unwrap_err().code.as_str(), "out_of_ticks");
+        }
+    }
+
+    #[test]
+    fn paths_are_whole_wherever_the_search_begins() {
+        for (from, expected) in [
+            ("/", "[\"/memory/a\", \"/memory/b/teal\"]"),
+            ("/memory", "[\"/memory/a\", \"/memory/b/teal\"]"),
+            ("/memory/a", "[\"/memory/a\"]"),
+            ("/memory/b", "[\"/memory/b/teal\"]"),
+        ] {
+            let source = format!(
+                "(map (lambda (h) (map-get h \"path\")) (map-get (search \"{from}\" \"teal\") \"hits\"))"
+            );
+            assert_eq!(code(&source), expected, "{from}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        for (source, expected) in [
+            ("(search \"/memory/none\" \"x\")", "missing"),
+            ("(search \"memory\" \"x\")", "bad_path"),
+            ("(search \"/memory\" \"\")", "matches_empty"),
+            ("(search \"/memory\" \"(\")", "bad_pattern"),
+            ("(search \"/memory\" \".{2000}\")", "pattern_too_large"),
+            ("(search \"/memory\" 1)", "wrong_type"),
+            (
+                "(search \"/memory\" \"x\" (value-map \"max_hits\" 0))",
+                "bad_option",
+            ),
+            (
+                "(search \"/memory\" \"x\" (value-map \"max_hits\" 9999))",
+                "bad_option",
+            ),
+            (
+                "(search \"/memory\" \"x\" (value-map \"plian\" true))",
+                "bad_option",
+            ),
+        ] {
+            assert_eq!(code(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn neither_dear_searches_nor_dear_patterns_outlast_the_ticks() {
+        let text = "(define (dbl s n) (if (= n 0) s (dbl (concat s s) (- n 1))))";
+        let searches = r#"(define (main input)
+            (do (write "/memory/t" (dbl "ab" 18))
+                (map (lambda (i) (safe-call search "/memory" "(?i)[a-z]{900}x")) (range 1000))))"#;
+        assert_eq!(code(&format!("{text}{searches}")), "out_of_ticks");
+        let pattern = r"\\pL{30}".repeat(30);
+        let patterns = format!(
+            r#"(map (lambda (i) (safe-call search "/memory" (concat "{pattern}" (to-string i)))) (range 10000))"#
+        );
+        assert_eq!(code(&patterns), "out_of_ticks");
+    }
+}
