@@ -8,7 +8,7 @@
     reason = "a program to be read by people"
 )]
 
-#[path = "../../svit-value/benches/harness/mod.rs"]
+#[path = "../../svit-value/benches/values/harness.rs"]
 #[allow(
     dead_code,
     reason = "shared with another bench, which uses other parts"
