@@ -80,8 +80,8 @@ impl SvitBuilder {
     }
 
     /// A guest for another language. For new processes.
-    pub fn guest(self, guest: Arc<dyn Guest>) -> Self {
-        self.on_new("guest", |process| process.guest(guest))
+    pub fn guest(self, language: impl Into<String>, guest: Arc<dyn Guest>) -> Self {
+        self.on_new("guest", |process| process.guest(language, guest))
     }
 
     /// What the host instructs the model. It is part of the system prompt, not of the process.

@@ -81,8 +81,8 @@ pub enum Error {
         /// Where.
         path: Path,
     },
-    /// There is no such message in the inbox.
-    #[error("there is no message {sequence} in the inbox")]
+    /// There is no such message in the inbox, or among the dead letters.
+    #[error("there is no message {sequence} here")]
     NoMessage {
         /// Its sequence number.
         sequence: u64,

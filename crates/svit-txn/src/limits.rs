@@ -135,12 +135,12 @@ impl fmt::Display for LimitExceeded {
         }
         write!(
             f,
-            "{} is {} {}; {} allows {}",
+            "{}: {} {}, more than the {} that {} allows",
             self.limit.what(),
             self.actual,
             self.limit.unit(),
-            self.limit.name(),
-            self.allowed
+            self.allowed,
+            self.limit.name()
         )
     }
 }

@@ -68,11 +68,11 @@ impl Process {
         }
     }
 
-    /// The process with a guest for another language, as after [`restore`](Self::restore): guests are
-    /// no part of what is stored.
+    /// The process with a guest for a language, such as `svit-lisp@2`; for use after
+    /// [`restore`](Self::restore), since guests are no part of what is stored.
     #[must_use]
-    pub fn guest(mut self, guest: Arc<dyn Guest>) -> Self {
-        self.guests.add(guest);
+    pub fn guest(mut self, language: impl Into<String>, guest: Arc<dyn Guest>) -> Self {
+        self.guests.add(language.into(), guest);
         self
     }
 
@@ -471,8 +471,8 @@ impl ProcessBuilder {
     }
 
     /// A guest for another language, or another one for a language that is there.
-    pub fn guest(mut self, guest: Arc<dyn Guest>) -> Self {
-        self.guests.add(guest);
+    pub fn guest(mut self, language: impl Into<String>, guest: Arc<dyn Guest>) -> Self {
+        self.guests.add(language.into(), guest);
         self
     }
 

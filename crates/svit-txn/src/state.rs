@@ -117,6 +117,22 @@ impl State {
     }
 }
 
+impl State {
+    /// The tree without a letter of `/thread/dead`.
+    pub(crate) fn forget_dead(&self, sequence: u64) -> Result<Tree, Error> {
+        let mut thread = self.tree.node(Node::Thread).clone();
+        let dead = thread.get("dead").and_then(Value::as_map).cloned();
+        let mut dead = dead.unwrap_or_default();
+        match dead.remove(&sequence_key(sequence)) {
+            Some(_) => {
+                thread.insert("dead", dead)?;
+                Ok(self.tree.with(Node::Thread, thread)?)
+            }
+            None => Err(Error::NoMessage { sequence }),
+        }
+    }
+}
+
 /// A sequence number as a key: 16 digits, so that keys sort by number.
 pub(crate) fn sequence_key(sequence: u64) -> String {
     format!("{sequence:016}")

@@ -60,7 +60,7 @@ fn model() -> Scripted {
 async fn create(store: Arc<dyn ProcessStore>, guest: Arc<Slow>) -> DurableProcess {
     let process = Process::builder(ADDRESS)
         .unwrap()
-        .guest(guest)
+        .guest("slow@1", guest)
         .memory("count", 0)
         .library("slow", value!({"source": "", "language": "slow@1"}))
         .build()

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use svit_tree::guest::Guest;
-use svit_tree::{Address, Caller, IntoAddress, IntoPath, Listing, Stat};
+use svit_tree::{Address, Caller, Change, IntoAddress, IntoPath, Listing, Source, Stat};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
-use crate::process::Process;
+use crate::process::{Process, Transaction};
 use crate::state::State;
 use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
 use crate::{Activation, Base, BaseKind, Error, Intent, Limits};
@@ -117,7 +117,7 @@ impl DurableProcess {
         let address = address.into_address()?;
         let mut own = Guests::default();
         for guest in guests {
-            own.add(guest);
+            own.add(guest.language().to_owned(), guest);
         }
         let head = store.claim(&address).await?;
         let state = replay::state_at(&*store, &address, head.version).await?;
@@ -274,7 +274,7 @@ impl DurableProcess {
         &self,
         path: impl IntoPath,
         value: impl Into<Value>,
-    ) -> Result<svit_tree::Change, Error> {
+    ) -> Result<Change, Error> {
         let operation = Operation::Write {
             path: path.into_path()?,
             value: value.into(),
@@ -286,9 +286,50 @@ impl DurableProcess {
     ///
     /// # Errors
     /// As [`Process::remove`], and those of the store.
-    pub async fn remove(&self, path: impl IntoPath) -> Result<svit_tree::Change, Error> {
+    pub async fn remove(&self, path: impl IntoPath) -> Result<Change, Error> {
         let path = path.into_path()?;
         self.change(Operation::Remove { path }).await
+    }
+
+    /// Sets the value at `path` if what is there has this digest; `None` expects nothing there.
+    ///
+    /// # Errors
+    /// As [`Process::write_if`], and those of the store.
+    pub async fn write_if(
+        &self,
+        path: impl IntoPath,
+        value: impl Into<Value>,
+        expected: Option<Digest>,
+    ) -> Result<Change, Error> {
+        let (path, value) = (path.into_path()?, value.into());
+        self.transact(|tx| tx.write_if(path, value, expected)).await
+    }
+
+    /// Makes several edits as one durable transition: all of them, or none if `edit` fails.
+    ///
+    /// # Errors
+    /// What `edit` returns; a limit, or a script that does not compile; those of the store.
+    pub async fn transact(
+        &self,
+        edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
+    ) -> Result<Change, Error> {
+        let _turn = self.inner.turn.lock().await;
+        let mut committer = self.settled().await?;
+        let tree = Transaction::run(&committer.state, &self.inner.guests, edit)?;
+        let step = committer.state.prepare(Source::Host, tree)?;
+        let change = step.change.clone();
+        self.land(&mut committer, Some(step), None, Vec::new())
+            .await?;
+        Ok(change)
+    }
+
+    /// Takes a letter out of `/thread/dead` as one durable transition, by the sequence number of its
+    /// message.
+    ///
+    /// # Errors
+    /// [`Error::NoMessage`], and those of the store.
+    pub async fn forget_dead(&self, sequence: u64) -> Result<Change, Error> {
+        self.change(Operation::ForgetDead { sequence }).await
     }
 
     /// Message intents that wait to be delivered, oldest first, from behind the one with the id
@@ -305,17 +346,13 @@ impl DurableProcess {
     ///
     /// # Errors
     /// As [`Process::acknowledge_intent`], and those of the store.
-    pub async fn acknowledge_intent(
-        &self,
-        id: &str,
-        message: Digest,
-    ) -> Result<svit_tree::Change, Error> {
+    pub async fn acknowledge_intent(&self, id: &str, message: Digest) -> Result<Change, Error> {
         let id = Text::from(id);
         self.change(Operation::AcknowledgeIntent { id, message })
             .await
     }
 
-    async fn change(&self, operation: Operation) -> Result<svit_tree::Change, Error> {
+    async fn change(&self, operation: Operation) -> Result<Change, Error> {
         match self.submit(Submission::plain(operation)).await? {
             Outcome::Change(change) => Ok(*change),
             other => Err(other.unexpected()),

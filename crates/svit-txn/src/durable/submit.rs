@@ -71,6 +71,11 @@ pub enum Operation {
         /// The digest of the message that was delivered.
         message: Digest,
     },
+    /// Take a letter out of `/thread/dead`.
+    ForgetDead {
+        /// The sequence number of its message.
+        sequence: u64,
+    },
     /// Change nothing; only the events land.
     Note,
 }
@@ -362,6 +367,9 @@ impl DurableProcess {
             }
             Operation::Bury { sequence, reason } => {
                 (Source::Inbox, state.bury(*sequence, reason.clone())?, None)
+            }
+            Operation::ForgetDead { sequence } => {
+                (Source::Thread, state.forget_dead(*sequence)?, None)
             }
             Operation::Note | Operation::Exec { .. } | Operation::ExecSource { .. } => {
                 return Ok(Prepared::Step(None, Outcome::Noted));

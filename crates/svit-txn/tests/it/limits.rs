@@ -275,7 +275,7 @@ fn a_nested_run_has_only_the_wall_clock_that_is_left() {
     let process = Arc::new(
         Process::builder("svit://local/x")
             .unwrap()
-            .guest(guest)
+            .guest(crate::steps::LANGUAGE, guest)
             .library("inner", script("limits"))
             .library("outer", script("wait;exec inner"))
             .limits(limited(LimitKind::ExecutionMillis, 30_000))

@@ -13,7 +13,7 @@ fn gated(source: &str) -> (Process, Waiting) {
     let (guest, waiting) = Steps::gated();
     let process = Process::builder("svit://local/rebase")
         .unwrap()
-        .guest(guest)
+        .guest(crate::steps::LANGUAGE, guest)
         .memory("count", 0)
         .library("long", script(source))
         .build()

@@ -350,7 +350,7 @@ fn a_retry_does_not_run_the_script_again() {
     block_on(async {
         let built = svit_txn::Process::builder("svit://local/receipts")
             .unwrap()
-            .guest(guest)
+            .guest(crate::steps::LANGUAGE, guest)
             .library("waits", script("wait;return 1"))
             .build();
         let process = DurableProcess::create(store, built.unwrap()).await.unwrap();

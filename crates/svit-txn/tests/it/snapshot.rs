@@ -188,6 +188,6 @@ fn a_restored_process_runs_its_scripts_once_their_guest_is_attached() {
     let restored = || Process::restore(snapshot.as_bytes()).unwrap();
     let refused = restored().exec("/lib/counter", 1).unwrap_err();
     assert_eq!(refused.code(), "unknown_language");
-    let process = restored().guest(crate::steps::Steps::guest());
+    let process = restored().guest(crate::steps::LANGUAGE, crate::steps::Steps::guest());
     assert_eq!(process.exec("/lib/counter", 1).unwrap().output, 7.into());
 }

@@ -248,7 +248,7 @@ pub(crate) fn script(source: &str) -> Value {
 pub(crate) fn builder(address: &str) -> ProcessBuilder {
     Process::builder(address)
         .unwrap()
-        .guest(Steps::guest())
+        .guest(LANGUAGE, Steps::guest())
         .memory("count", 6)
         .memory("kept", "as it was")
         .library("counter", script("add /memory/count input"))

@@ -1,5 +1,6 @@
 //! What users call on a process in memory, and every refusal of it.
 
+use futures_lite::future::block_on;
 use svit_tree::{Node, Source};
 use svit_txn::{Error, LimitKind, Limits, Process};
 use svit_value::value;
@@ -56,7 +57,7 @@ fn a_run_that_changes_nothing_is_a_version_too() {
 fn one_small_key_is_reported_as_itself() {
     let process = Process::builder("svit://local/small")
         .unwrap()
-        .guest(crate::steps::Steps::guest())
+        .guest(crate::steps::LANGUAGE, crate::steps::Steps::guest())
         .memory("count", 6)
         .library("counter", script("add /memory/count input"))
         .build()
@@ -368,4 +369,68 @@ fn facts_about_a_path() {
     assert_eq!(process.stat("/memory/none").unwrap(), None);
     let names = process.discover("/").unwrap();
     assert_eq!(names.len(), Node::ALL.len());
+}
+
+#[test]
+fn a_durable_process_edits_at_once_or_not_at_all() {
+    block_on(async {
+        let process = Process::builder("svit://local/durable-edits").unwrap();
+        let process = process.memory("a", 1).build().unwrap();
+        let process = svit_txn::MemoryStore::new().create(process).await.unwrap();
+        let digest = |value: i64| Some(svit_value::Value::from(value).digest());
+        let change = process.transact(|tx| {
+            tx.write("/memory/a", 2)?;
+            tx.write("/memory/b", 3)
+        });
+        let change = change.await.unwrap();
+        assert_eq!((change.version, change.paths.len()), (1, 2));
+        let failed = process.transact(|tx| {
+            tx.write("/memory/a", 9)?;
+            tx.remove("/memory/missing")
+        });
+        assert_eq!(failed.await.unwrap_err().code(), "missing");
+        let stale = process.write_if("/memory/a", 9, digest(1)).await;
+        assert_eq!(stale.unwrap_err().code(), "changed");
+        let there = process.write_if("/memory/a", 9, None).await;
+        assert_eq!(there.unwrap_err().code(), "occupied");
+        process.write_if("/memory/a", 4, digest(2)).await.unwrap();
+        process.write_if("/memory/c", 5, None).await.unwrap();
+        assert_eq!(process.version(), 3);
+        assert_eq!(process.read("/memory/a").unwrap(), Some(4.into()));
+    });
+}
+
+#[test]
+fn dead_letters_are_forgotten_once() {
+    use svit_txn::{Operation, Outcome, Submission};
+    block_on(async {
+        let process = Process::builder("svit://local/dead").unwrap();
+        let process = process.build().unwrap();
+        let process = svit_txn::MemoryStore::new().create(process).await.unwrap();
+        let enqueue = Operation::Enqueue {
+            message: "hello".into(),
+        };
+        let Outcome::Enqueued { sequence } =
+            process.submit(Submission::plain(enqueue)).await.unwrap()
+        else {
+            panic!("a message in the inbox");
+        };
+        assert_eq!(
+            process.forget_dead(sequence).await.unwrap_err().code(),
+            "no_message"
+        );
+        let bury = Operation::Bury {
+            sequence,
+            reason: "no use".into(),
+        };
+        process.submit(Submission::plain(bury)).await.unwrap();
+        let letter = format!("/thread/dead/{sequence:016}/message");
+        assert_eq!(process.read(&letter).unwrap(), Some("hello".into()));
+        process.forget_dead(sequence).await.unwrap();
+        assert_eq!(process.read(&letter).unwrap(), None);
+        assert_eq!(
+            process.forget_dead(sequence).await.unwrap_err().code(),
+            "no_message"
+        );
+    });
 }
