@@ -8,7 +8,7 @@ use svit_tree::guest::OutOfTicks;
 #[non_exhaustive]
 pub enum QueryError {
     /// The regular expression has a mistake.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "search", feature = "jq"))]
     #[error("bad pattern {pattern:?} at byte {at}: {why}")]
     BadPattern {
         /// The pattern, cut at 200 bytes.
@@ -19,7 +19,7 @@ pub enum QueryError {
         why: String,
     },
     /// The pattern matches the empty text, which is everywhere.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "search", feature = "jq"))]
     #[error(
         "the pattern {pattern:?} matches the empty text, which is everywhere; make it match at least one character"
     )]
@@ -28,7 +28,7 @@ pub enum QueryError {
         pattern: String,
     },
     /// The pattern is larger than a pattern may be.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "search", feature = "jq"))]
     #[error("{limit} is limited to {allowed}{}", Actual(*.actual))]
     PatternTooLarge {
         /// Which limit.
@@ -38,6 +38,50 @@ pub enum QueryError {
         /// The size, if it was found out.
         actual: Option<u64>,
     },
+    /// The filter has a mistake.
+    #[cfg(feature = "jq")]
+    #[error("bad filter at byte {at}: {why}")]
+    BadFilter {
+        /// Where the first mistake is, in bytes of the filter's text.
+        at: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// The filter's text is longer than it may be.
+    #[cfg(feature = "jq")]
+    #[error("a filter is limited to {allowed} bytes, and this has {actual}")]
+    FilterTooLarge {
+        /// The most bytes.
+        allowed: u64,
+        /// The bytes it has.
+        actual: u64,
+    },
+    /// The filter raised an error that it did not catch.
+    #[cfg(feature = "jq")]
+    #[error("the filter failed: {message}")]
+    FilterFailed {
+        /// The error as text, cut at 500 bytes.
+        message: String,
+        /// The error's value, which `catch` would have had as its input.
+        value: svit_value::Value,
+    },
+    /// The filter went beyond a limit.
+    #[cfg(feature = "jq")]
+    #[error("the filter went beyond a limit: {limit}, {allowed}")]
+    FilterLimit {
+        /// Which limit.
+        limit: FilterLimit,
+        /// The most that is allowed.
+        allowed: u64,
+    },
+    /// The interpreter of filters has a bug, and this filter met it.
+    #[cfg(feature = "jq")]
+    #[error("the filter met a bug of its interpreter")]
+    FilterBroken,
+    /// The results are larger than values may be.
+    #[cfg(feature = "jq")]
+    #[error("the result of the filter: {0}")]
+    ResultTooLarge(#[from] svit_value::ValueError),
     /// There is nothing at the path below which to search.
     #[error("there is nothing at {path}")]
     Missing {
@@ -50,7 +94,7 @@ pub enum QueryError {
 }
 
 /// What a [`QueryError::PatternTooLarge`] is about.
-#[cfg(feature = "search")]
+#[cfg(any(feature = "search", feature = "jq"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PatternLimit {
@@ -64,7 +108,7 @@ pub enum PatternLimit {
     Compiled,
 }
 
-#[cfg(feature = "search")]
+#[cfg(any(feature = "search", feature = "jq"))]
 impl std::fmt::Display for PatternLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -76,10 +120,10 @@ impl std::fmt::Display for PatternLimit {
     }
 }
 
-#[cfg(feature = "search")]
+#[cfg(any(feature = "search", feature = "jq"))]
 struct Actual(Option<u64>);
 
-#[cfg(feature = "search")]
+#[cfg(any(feature = "search", feature = "jq"))]
 impl std::fmt::Display for Actual {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
@@ -89,16 +133,67 @@ impl std::fmt::Display for Actual {
     }
 }
 
+/// What a [`QueryError::FilterLimit`] is about.
+#[cfg(feature = "jq")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FilterLimit {
+    /// Results.
+    Results,
+    /// Bytes of all values made on the way.
+    Bytes,
+    /// Evaluations inside each other.
+    Nesting,
+    /// Evaluations that have begun and wait for others.
+    Waiting,
+    /// Contexts made by a filter in which a function with filters as parameters calls itself.
+    Chained,
+    /// Nesting of a value.
+    Depth,
+}
+
+#[cfg(feature = "jq")]
+impl std::fmt::Display for FilterLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Results => "the number of results",
+            Self::Bytes => "bytes of values made on the way",
+            Self::Nesting => "evaluations inside each other",
+            Self::Waiting => "evaluations waiting for others",
+            Self::Chained => "evaluations of a function that passes filters to itself",
+            Self::Depth => "the nesting of a value",
+        })
+    }
+}
+
 impl QueryError {
+    /// Whether the whole activation must end: true for [`QueryError::OutOfTicks`] alone. All other errors are
+    /// answers that a script may catch.
+    pub const fn is_hard(&self) -> bool {
+        matches!(self, Self::OutOfTicks(_))
+    }
+
     /// A stable name for the sort of failure, in snake case.
     pub const fn code(&self) -> &'static str {
         match self {
-            #[cfg(feature = "search")]
+            #[cfg(any(feature = "search", feature = "jq"))]
             Self::BadPattern { .. } => "bad_pattern",
-            #[cfg(feature = "search")]
+            #[cfg(any(feature = "search", feature = "jq"))]
             Self::MatchesEmpty { .. } => "matches_empty",
-            #[cfg(feature = "search")]
+            #[cfg(any(feature = "search", feature = "jq"))]
             Self::PatternTooLarge { .. } => "pattern_too_large",
+            #[cfg(feature = "jq")]
+            Self::BadFilter { .. } => "bad_filter",
+            #[cfg(feature = "jq")]
+            Self::FilterTooLarge { .. } => "filter_too_large",
+            #[cfg(feature = "jq")]
+            Self::FilterFailed { .. } => "filter_failed",
+            #[cfg(feature = "jq")]
+            Self::FilterLimit { .. } => "filter_limit",
+            #[cfg(feature = "jq")]
+            Self::FilterBroken => "filter_broken",
+            #[cfg(feature = "jq")]
+            Self::ResultTooLarge(_) => "result_too_large",
             Self::Missing { .. } => "missing",
             Self::OutOfTicks(_) => "out_of_ticks",
         }

@@ -32,17 +32,27 @@
     feature = "search",
     doc = "- [`search`] (feature `search`, on by default): plain text and regular expressions over keys and texts;"
 )]
+#![cfg_attr(
+    feature = "jq",
+    doc = "- [`jq`](mod@jq) (feature `jq`): the jq language, metered;"
+)]
 //! - [`QueryError`]: all that can go wrong.
 //!
 //! # What it does not do
 //! No I/O, no clock, no authority: it sees the value that it is given and nothing else. It does not
 //! open mounts, and it does not keep an index: a search looks at every node below its path.
 
+#[cfg(feature = "jq")]
+pub mod jq;
 #[cfg(feature = "search")]
 pub mod search;
 
 mod error;
+#[cfg(any(feature = "search", feature = "jq"))]
+mod linear;
 
-#[cfg(feature = "search")]
+#[cfg(feature = "jq")]
+pub use error::FilterLimit;
+#[cfg(any(feature = "search", feature = "jq"))]
 pub use error::PatternLimit;
 pub use error::QueryError;

@@ -1,0 +1,150 @@
+//! What a running filter has used: steps, bytes, contexts alive, nesting.
+//!
+//! Operators of values (`+`, `[f]`, comparisons) are called by the interpreter without a context, so the
+//! counters are in thread-local cells; a run puts its own in and takes them out again. A counter that is
+//! used up stops the run by unwinding, which no filter can catch.
+
+use std::cell::Cell;
+use std::panic::resume_unwind;
+
+/// Bytes that are made for the price of one tick.
+const BYTES_PER_TICK: u64 = 64;
+/// The most evaluations inside each other: what fits the stack that [`super::run`] makes sure of.
+pub(crate) const MAX_NESTING: u32 = 6_000;
+/// The most contexts alive at once; each has an evaluation or an iterator that waits, of some hundred bytes.
+pub(crate) const MAX_WAITING: u32 = 200_000;
+
+/// The most contexts made by a filter in which a function passes filters to itself. Each call then holds on to
+/// the one before; the whole chain is let go of at once, by recursion that nothing else bounds.
+pub(crate) const MAX_CHAINED: u32 = 60_000;
+
+/// What stopped a run. The payload of the unwinding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Ticks,
+    Bytes,
+    Nesting,
+    Waiting,
+    Chained,
+    Stack,
+    Depth,
+}
+
+thread_local! {
+    static TICKS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+    static WAITING: Cell<u32> = const { Cell::new(0) };
+    static CHAINED: Cell<u32> = const { Cell::new(0) };
+    static FLOOR: Cell<usize> = const { Cell::new(0) };
+}
+
+pub(crate) fn stop(why: Stop) -> ! {
+    // Not `panic!`: this is no bug, and must not reach the program's panic hook.
+    resume_unwind(Box::new(why))
+}
+
+/// Takes ticks.
+#[inline]
+pub(crate) fn charge(ticks: u64) {
+    let left = TICKS.get();
+    if left < ticks {
+        TICKS.set(0);
+        // The step that did not fit was not made.
+        stop(Stop::Ticks);
+    }
+    TICKS.set(left - ticks);
+}
+
+/// Takes bytes that a value is about to need, and the ticks that filling them costs.
+#[inline]
+pub(crate) fn alloc(bytes: usize) {
+    let bytes = bytes as u64;
+    let left = BYTES.get();
+    if left < bytes {
+        BYTES.set(0);
+        stop(Stop::Bytes);
+    }
+    BYTES.set(left - bytes);
+    if bytes >= BYTES_PER_TICK {
+        charge(bytes / BYTES_PER_TICK);
+    }
+}
+
+/// Takes the ticks of looking at that many bytes.
+#[inline]
+pub(crate) fn look(bytes: usize) {
+    if bytes as u64 >= BYTES_PER_TICK {
+        charge(bytes as u64 / BYTES_PER_TICK);
+    }
+}
+
+/// One evaluation begins, at a nesting; `mark` is something on the stack.
+#[inline]
+pub(crate) fn step(nesting: u32, mark: &u32) {
+    charge(1);
+    if nesting > MAX_NESTING {
+        stop(Stop::Nesting);
+    }
+    // Only if the frames are larger than anyone has seen: rather a limit than an abort.
+    if std::ptr::from_ref(mark).addr() < FLOOR.get() {
+        stop(Stop::Stack);
+    }
+}
+
+/// One more context is alive.
+#[inline]
+pub(crate) fn enter() {
+    let waiting = WAITING.get() + 1;
+    WAITING.set(waiting);
+    if waiting > MAX_WAITING {
+        stop(Stop::Waiting);
+    }
+    let chained = CHAINED.get();
+    if chained > 0 {
+        if chained == 1 {
+            stop(Stop::Chained);
+        }
+        CHAINED.set(chained - 1);
+    }
+}
+
+/// One context less is alive.
+#[inline]
+pub(crate) fn leave() {
+    WAITING.set(WAITING.get().wrapping_sub(1));
+}
+
+/// The counters of one run; what was there before comes back when it is dropped.
+pub(crate) struct Gauge {
+    outer: (u64, u64, u32, u32, usize),
+    ticks: u64,
+}
+
+impl Gauge {
+    pub(crate) fn new(ticks: u64, bytes: u64, chains: bool, floor: usize) -> Self {
+        Self {
+            outer: (
+                TICKS.replace(ticks),
+                BYTES.replace(bytes),
+                WAITING.replace(0),
+                CHAINED.replace(if chains { MAX_CHAINED } else { 0 }),
+                FLOOR.replace(floor),
+            ),
+            ticks,
+        }
+    }
+
+    pub(crate) fn used_ticks(&self) -> u64 {
+        self.ticks - TICKS.get()
+    }
+}
+
+impl Drop for Gauge {
+    fn drop(&mut self) {
+        TICKS.set(self.outer.0);
+        BYTES.set(self.outer.1);
+        WAITING.set(self.outer.2);
+        CHAINED.set(self.outer.3);
+        FLOOR.set(self.outer.4);
+    }
+}

@@ -1,0 +1,63 @@
+//! jq: facts picked out of a value, values made from values, within ticks and bytes.
+//!
+//! [`jq`] asks once; a [`Filter`] is compiled from its text and [run](Filter::run) on any
+//! [`Value`](svit_value::Value), and the results are values too. The language is that of jq 1.8, as its manual
+//! has it; the interpreter is jaq.
+//!
+//! # Price
+//! 200 ticks for asking, then 1 for each evaluation of a term and each element that is iterated over, compared
+//! or sorted, and 1 for each 64 bytes of values that are made or looked at. A regular expression costs 2,000
+//! ticks when a run meets it first, and then, for each look at `n` bytes, `1 + n * cost / 64`, where `cost` is
+//! the number of characters it can be waiting for. All this is the same on every machine and in every build.
+//!
+//! # Bounds
+//! Nothing inside a filter can catch that a bound was reached.
+//! - Ticks: [`QueryError::OutOfTicks`](crate::QueryError::OutOfTicks), the only [hard](crate::QueryError::is_hard)
+//!   error. The meter is charged when the run ends, however it ends.
+//! - [`JqOptions`]: results, bytes of values made on the way, sizes of results.
+//! - Recursion: 6,000 evaluations inside each other, some 1,500 calls of a function that is not the last thing
+//!   its caller does; 200,000 that wait for others. A call that is the last thing takes no space, but in a
+//!   filter where a function with filters as parameters calls itself, 60,000 evaluations are the end.
+//! - The text of a filter: [`MAX_FILTER_BYTES`]. Regular expressions: 1,024 bytes, 64 of them in a run.
+//!
+//! The stack of the caller may be small: where it is, a run gets one of its own.
+//!
+//! # What is different from jq
+//! - Maps are in the order of their keys, not in that of writing.
+//! - Integers are exact up to 64 bits, and become floats beyond. How a number was written is not kept. NaN and
+//!   the infinities exist only on the way: in a list or map and as a result, NaN is null and an infinity is the
+//!   largest float.
+//! - Bytes, which jq does not have, are of type `bytes`, have a length, and are written as JSON in the form
+//!   `{"/": {"bytes": ..}}`.
+//! - Of several outputs on both sides of an operator, or in one text, jaq varies the right side fastest, and jq
+//!   the left. `reduce` goes on with each output of a step, and ends without one; jq takes the last, or null.
+//! - `?//`, a point without digits behind it, and a negative count for `limit` and `skip` are as in jaq: an
+//!   error, an error, and none.
+//! - Regular expressions are those of the `regex` crate: no look-around and no back-references, which are not
+//!   linear in time; the flag `l` is refused.
+//! - Removed, because a filter sees its input and nothing else: `input`, `inputs`, `debug`, `stderr`, `env`,
+//!   `$ENV`, `now`, `localtime`, `strflocaltime`, `halt`, `halt_error`, `input_filename`,
+//!   `input_line_number`, `$__loc__`, `$__prog_args`, `builtins`, `import` and `include`.
+//! - Texts of errors are near those of jq, but not promised to be the same.
+//!
+//! Tests hold the rest to what jq 1.8.2 gives for some 470 filters; those above are pinned with both answers
+//! (`tests/jq/`).
+//!
+//! # Limitations
+//! A filter is stopped by unwinding, so a program that aborts on panic cannot be built with this feature.
+
+mod access;
+mod arithmetic;
+mod defs;
+mod filter;
+mod gauge;
+mod json;
+mod natives;
+mod number;
+mod order;
+mod run;
+mod stack;
+mod value;
+
+pub use filter::{Filter, MAX_FILTER_BYTES};
+pub use run::{JqOptions, jq};

@@ -1,0 +1,4 @@
+//! The `jq` feature.
+
+mod hostile;
+mod language;
