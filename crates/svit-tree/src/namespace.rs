@@ -108,12 +108,16 @@ impl Tree {
     /// Nine maps are never too deep for one more level unless a node is as deep as values may be;
     /// [`Tree::with`] and [`Tree::from_value`] see to that.
     fn from_nodes(nodes: [Map; Node::ALL.len()]) -> Self {
+        let root = Self::root_of(&nodes).unwrap_or_default();
+        Self { root, nodes }
+    }
+
+    fn root_of(nodes: &[Map; Node::ALL.len()]) -> Result<Value, svit_value::ValueError> {
         let entries = Node::ALL
             .into_iter()
-            .zip(&nodes)
+            .zip(nodes)
             .map(|(node, map)| (node.name(), Value::Map(map.clone())));
-        let root = Value::Map(Map::from_entries(entries).unwrap_or_default());
-        Self { root, nodes }
+        Ok(Value::Map(Map::from_entries(entries)?))
     }
 
     /// Takes a value whose layout may be wrong.
@@ -167,23 +171,28 @@ impl Tree {
     /// # Errors
     /// [`TreeError::Value`] if the node is too deep to stand below `/`.
     pub fn with(&self, node: Node, map: Map) -> Result<Self, TreeError> {
-        let path = || {
-            Path::root()
-                .join(node.name())
-                .unwrap_or_else(|_| Path::root())
-        };
-        let mut root = self.root.as_map().cloned().unwrap_or_default();
-        root.insert(node.name(), map.clone())
-            .map_err(|source| TreeError::Value {
-                path: path(),
-                source,
-            })?;
+        self.with_all([(node, map)])
+    }
+
+    /// The tree with several nodes replaced, for the price of one.
+    ///
+    /// # Errors
+    /// [`TreeError::Value`] if a node is too deep to stand below `/`.
+    pub fn with_all(
+        &self,
+        replaced: impl IntoIterator<Item = (Node, Map)>,
+    ) -> Result<Self, TreeError> {
         let mut nodes = self.nodes.clone();
-        nodes[node as usize] = map;
-        Ok(Self {
-            root: Value::Map(root),
-            nodes,
-        })
+        for (node, map) in replaced {
+            nodes[node as usize] = map;
+        }
+        match Self::root_of(&nodes) {
+            Ok(root) => Ok(Self { root, nodes }),
+            Err(source) => Err(TreeError::Value {
+                path: Path::root(),
+                source,
+            }),
+        }
     }
 
     /// What is at `path`, if anything.

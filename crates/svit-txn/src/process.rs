@@ -296,8 +296,32 @@ impl Process {
     /// The address is malformed.
     pub fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
         let parent = self.state();
-        let (base, transition) = fork_state(&parent, address.into_address()?, 0)?;
-        Ok(Self::new(base, self.guests.clone(), transition.after))
+        let address = address.into_address()?;
+        let tree = system::forked(&parent.tree, &parent.address, parent.version, &address)?;
+        check_size(&parent.limits, &tree)?;
+        let base = fork_base(&parent, address.clone(), 0);
+        // No record is made, as nobody keeps one: a store that takes the child in starts a chain.
+        let child = State {
+            address,
+            version: parent.version + 1,
+            tree,
+            ..parent
+        };
+        Ok(Self::new(base, self.guests.clone(), child))
+    }
+}
+
+/// Where the history of a child starts.
+fn fork_base(parent: &State, address: Address, events: u64) -> Base {
+    Base {
+        address,
+        version: parent.version,
+        root: parent.tree.digest(),
+        kind: BaseKind::Forked {
+            parent: parent.address.clone(),
+            record: parent.head,
+            events,
+        },
     }
 }
 
@@ -307,16 +331,7 @@ pub(crate) fn fork_state(
     address: Address,
     events: u64,
 ) -> Result<(Base, Transition), Error> {
-    let base = Base {
-        address: address.clone(),
-        version: parent.version,
-        root: parent.tree.digest(),
-        kind: BaseKind::Forked {
-            parent: parent.address.clone(),
-            record: parent.head,
-            events,
-        },
-    };
+    let base = fork_base(parent, address.clone(), events);
     let tree = system::forked(&parent.tree, &parent.address, parent.version, &address)?;
     let state = State {
         address,

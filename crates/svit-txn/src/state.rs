@@ -15,7 +15,8 @@ use crate::{Error, LimitKind, Limits};
 pub(crate) struct State {
     pub(crate) address: Address,
     pub(crate) version: u64,
-    /// The digest of the record, or base, that led here.
+    /// The digest of the record, or base, that led here. A process that is in no store keeps no
+    /// records, and a fork of it has its parent's.
     pub(crate) head: Digest,
     pub(crate) tree: Tree,
     pub(crate) limits: Arc<Limits>,

@@ -64,20 +64,20 @@ pub(crate) fn forked(
     let identity = map([("address", Value::from(address.as_str()))])?;
     system.insert("identity", identity)?;
     system.insert("lineage", lineage)?;
+    // One empty map serves for all: a fork costs what it holds.
+    let empty = Map::new();
     for emptied in ["capabilities", "outbox"] {
-        system.insert(emptied, Map::new())?;
+        system.insert(emptied, empty.clone())?;
     }
-    let mut tree = parent.with(Node::System, system)?;
-    for emptied in [
+    let emptied = [
         Node::Inbox,
         Node::Children,
         Node::Tasks,
         Node::Ports,
         Node::Thread,
-    ] {
-        tree = tree.with(emptied, Map::new())?;
-    }
-    Ok(tree)
+    ];
+    let emptied = emptied.map(|node| (node, empty.clone()));
+    Ok(parent.with_all(std::iter::once((Node::System, system)).chain(emptied))?)
 }
 
 /// The limits that stand in a tree.
