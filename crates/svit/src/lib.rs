@@ -121,17 +121,26 @@
 //! # The parts
 //! - values: [`Value`], [`Map`], [`List`], [`Text`], [`Bytes`], [`Digest`], [`value!`];
 //! - places: [`Path`], [`Address`], [`Change`], [`Stat`];
-//! - processes: [`Process`], [`Activation`], [`Limits`], [`ProcessTransaction`];
-//! - persistence: [`DurableProcess`], [`ProcessStore`], [`MemoryStore`], `TursoProcessStore`;
-//! - models: [`Message`], [`Reasoner`], [`Provider`], [`Scripted`], [`Retry`], `OpenAI`;
-//! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`];
+//! - processes: [`Process`], [`Activation`], [`Limits`], [`ProcessTransaction`], [`Snapshot`];
+//! - persistence: [`DurableProcess`], [`MemoryStore`], `TursoProcessStore`; [`ProcessStoreExt`] gives
+//!   a store of your own its `create` and `resume`;
+//! - retries that do nothing twice, and news: [`Submission`], [`RequestKey`], [`Observer`];
+//! - several clients of one process: [`control`];
+//! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
+//! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
-//! - failures: [`Error`], one type with every layer's own error inside.
+//! - failures: [`Error`], one type with every layer's own error inside. [`Error::code`] is stable.
+//!
+//! # Parts of your own
+//! A store is a [`ProcessStore`]; what it takes and gives is in [`store`]. A model is a [`Provider`].
+//! A language is a [`guest::Guest`]. Each is one trait, and needs nothing but what is here.
 //!
 //! # Features
 //! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `providers`
 //! (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
 //! store contract, the loop and scripted models.
+
+pub mod store;
 
 mod error;
 #[cfg(feature = "macros")]
@@ -148,7 +157,9 @@ pub mod __private {
 pub use error::{Error, Result};
 #[cfg(feature = "lisp")]
 pub use svit_lisp::Script;
-pub use svit_loop::{Delta, Events, Inbox, LoopError, Outbox, Svit, SvitBuilder, SvitEvent};
+pub use svit_loop::{
+    Delta, Events, Inbox, LoopError, Outbox, Svit, SvitBuilder, SvitEvent, ToolPolicy,
+};
 #[cfg(feature = "providers")]
 pub use svit_model::OpenAI;
 pub use svit_model::{
@@ -159,15 +170,19 @@ pub use svit_model::{
 #[cfg(feature = "persistence-turso")]
 pub use svit_store_turso::TursoProcessStore;
 pub use svit_tree::{
-    Address, Change, ChangedPath, Mutation, Op, Path, Source, Stat, TreeError, guest,
+    Access, Address, Change, ChangedPath, IntoAddress, IntoPath, Listing, Mutation, Op, Path,
+    Source, Stat, TreeError, guest,
 };
 pub use svit_txn::{
-    Activation, Base, BaseKind, DurableProcess, Error as ProcessError, EventQuery, HistoryEntry,
-    HistoryQuery, Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore, Process,
-    ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction, Snapshot, StoreError,
-    ThreadEvent, Transaction,
+    Activation, Base, BaseKind, BoxFuture, DurableProcess, Error as ProcessError, EventQuery,
+    Extras, HistoryEntry, HistoryQuery, Intent, LimitExceeded, LimitKind, Limits, LogRecord,
+    MemoryStore, ObserveError, Observer, Operation, Outcome, Process, ProcessBuilder, ProcessStore,
+    ProcessStoreExt, ProcessTransaction, Published, Receipt, ReceiptKey, RequestKey, Snapshot,
+    StoreError, Submission, ThreadEvent, Transaction, control,
 };
-pub use svit_value::{Bytes, Digest, Float, Kind, List, Map, Text, Value, ValueError, value};
+pub use svit_value::{
+    Bytes, Digest, Float, Kind, List, Map, Measure, Text, Value, ValueError, ValueLimits, value,
+};
 
 /// The README's program compiles.
 #[cfg(all(doctest, feature = "providers"))]

@@ -8,4 +8,6 @@
 
 mod edges;
 mod example;
+mod hostile;
+mod own_store;
 mod quickstart;
