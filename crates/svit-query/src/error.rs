@@ -144,6 +144,8 @@ pub enum FilterLimit {
     Bytes,
     /// Evaluations inside each other.
     Nesting,
+    /// The stack of this machine. Others come first; this is there so that nothing aborts.
+    Stack,
     /// Evaluations that have begun and wait for others.
     Waiting,
     /// Contexts made by a filter in which a function with filters as parameters calls itself.
@@ -159,6 +161,7 @@ impl std::fmt::Display for FilterLimit {
             Self::Results => "the number of results",
             Self::Bytes => "bytes of values made on the way",
             Self::Nesting => "evaluations inside each other",
+            Self::Stack => "the stack of this machine",
             Self::Waiting => "evaluations waiting for others",
             Self::Chained => "evaluations of a function that passes filters to itself",
             Self::Depth => "the nesting of a value",

@@ -10,10 +10,16 @@ use std::panic::resume_unwind;
 /// Bytes that are made for the price of one tick.
 const BYTES_PER_TICK: u64 = 64;
 /// The most evaluations inside each other: what fits the stack that [`super::run`] makes sure of.
-pub(crate) const MAX_NESTING: u32 = 6_000;
+pub(crate) const MAX_NESTING: u32 = 4_000;
 /// The most contexts alive at once; each has an evaluation or an iterator that waits, of some hundred bytes.
 pub(crate) const MAX_WAITING: u32 = 200_000;
 
+/// The most contexts that are spread over different nestings; of those at one nesting, [`PILE`] count. An
+/// evaluation knows how deep its own context is nested, but `f` in `p |= f` runs on top of all frames of `p`,
+/// which can run on top of others. Their contexts are alive, and at many nestings; those that merely wait in
+/// iterators are many at few.
+pub(crate) const MAX_SPREAD: u32 = 6_000;
+const PILE: u32 = 64;
 /// The most contexts made by a filter in which a function passes filters to itself. Each call then holds on to
 /// the one before; the whole chain is let go of at once, by recursion that nothing else bounds.
 pub(crate) const MAX_CHAINED: u32 = 60_000;
@@ -34,6 +40,9 @@ thread_local! {
     static TICKS: Cell<u64> = const { Cell::new(0) };
     static BYTES: Cell<u64> = const { Cell::new(0) };
     static WAITING: Cell<u32> = const { Cell::new(0) };
+    static ALIVE_AT: [Cell<u32>; MAX_NESTING as usize + 2] =
+        const { [const { Cell::new(0) }; MAX_NESTING as usize + 2] };
+    static SPREAD: Cell<u32> = const { Cell::new(0) };
     static CHAINED: Cell<u32> = const { Cell::new(0) };
     static FLOOR: Cell<usize> = const { Cell::new(0) };
 }
@@ -93,7 +102,7 @@ pub(crate) fn step(nesting: u32, mark: &u32) {
 
 /// One more context is alive.
 #[inline]
-pub(crate) fn enter() {
+pub(crate) fn enter(nesting: u32) {
     let waiting = WAITING.get() + 1;
     WAITING.set(waiting);
     if waiting > MAX_WAITING {
@@ -106,12 +115,56 @@ pub(crate) fn enter() {
         }
         CHAINED.set(chained - 1);
     }
+    pile(nesting);
 }
 
 /// One context less is alive.
 #[inline]
-pub(crate) fn leave() {
+pub(crate) fn leave(nesting: u32) {
     WAITING.set(WAITING.get().wrapping_sub(1));
+    unpile(nesting);
+}
+
+/// A context is nested one deeper.
+#[inline]
+pub(crate) fn deeper(nesting: u32) {
+    unpile(nesting);
+    pile(nesting + 1);
+}
+
+fn pile(nesting: u32) {
+    ALIVE_AT.with(|alive_at| {
+        let Some(alive) = alive_at.get(nesting as usize) else {
+            return;
+        };
+        alive.set(alive.get() + 1);
+        if alive.get() <= PILE {
+            let spread = SPREAD.get() + 1;
+            SPREAD.set(spread);
+            if spread > MAX_SPREAD {
+                stop(Stop::Nesting);
+            }
+        }
+    });
+}
+
+fn unpile(nesting: u32) {
+    ALIVE_AT.with(|alive_at| {
+        let Some(alive) = alive_at.get(nesting as usize) else {
+            return;
+        };
+        if alive.get() <= PILE {
+            SPREAD.set(SPREAD.get().saturating_sub(1));
+        }
+        alive.set(alive.get().saturating_sub(1));
+    });
+}
+
+/// Contexts that an earlier run was stopped in making.
+fn forget_piles() {
+    if SPREAD.replace(0) > 0 {
+        ALIVE_AT.with(|alive_at| alive_at.iter().for_each(|alive| alive.set(0)));
+    }
 }
 
 /// The counters of one run; what was there before comes back when it is dropped.
@@ -122,6 +175,7 @@ pub(crate) struct Gauge {
 
 impl Gauge {
     pub(crate) fn new(ticks: u64, bytes: u64, chains: bool, floor: usize) -> Self {
+        forget_piles();
         Self {
             outer: (
                 TICKS.replace(ticks),

@@ -15,7 +15,7 @@
 //! - Ticks: [`QueryError::OutOfTicks`](crate::QueryError::OutOfTicks), the only [hard](crate::QueryError::is_hard)
 //!   error. The meter is charged when the run ends, however it ends.
 //! - [`JqOptions`]: results, bytes of values made on the way, sizes of results.
-//! - Recursion: 6,000 evaluations inside each other, some 1,500 calls of a function that is not the last thing
+//! - Recursion: 4,000 evaluations inside each other, some 1,000 calls of a function that is not the last thing
 //!   its caller does; 200,000 that wait for others. A call that is the last thing takes no space, but in a
 //!   filter where a function with filters as parameters calls itself, 60,000 evaluations are the end.
 //! - The text of a filter: [`MAX_FILTER_BYTES`]. Regular expressions: 1,024 bytes, 64 of them in a run.

@@ -60,7 +60,7 @@ impl DataT for Data {
 
 impl<'a> Handle<'a> {
     fn new(lut: &'a Lut<Data>, nesting: u32) -> Self {
-        gauge::enter();
+        gauge::enter(nesting);
         Self {
             lut,
             nesting: Cell::new(nesting),
@@ -76,12 +76,13 @@ impl Clone for Handle<'_> {
 
 impl Drop for Handle<'_> {
     fn drop(&mut self) {
-        gauge::leave();
+        gauge::leave(self.nesting.get());
     }
 }
 
 impl<'a> HasLut<'a, Data> for Handle<'a> {
     fn lut(&self) -> &'a Lut<Data> {
+        gauge::deeper(self.nesting.get());
         let nesting = self.nesting.get() + 1;
         self.nesting.set(nesting);
         gauge::step(nesting, &nesting);
@@ -210,7 +211,8 @@ fn failed(error: Error) -> QueryError {
 fn limit(stop: Stop, options: &JqOptions) -> QueryError {
     let (limit, allowed) = match stop {
         Stop::Bytes => (FilterLimit::Bytes, options.max_bytes),
-        Stop::Nesting | Stop::Stack => (FilterLimit::Nesting, u64::from(gauge::MAX_NESTING)),
+        Stop::Stack => (FilterLimit::Stack, 0),
+        Stop::Nesting => (FilterLimit::Nesting, u64::from(gauge::MAX_NESTING)),
         Stop::Waiting => (FilterLimit::Waiting, u64::from(gauge::MAX_WAITING)),
         Stop::Chained => (FilterLimit::Chained, u64::from(gauge::MAX_CHAINED)),
         Stop::Depth => (FilterLimit::Depth, u64::from(svit_value::MAX_DEPTH)),

@@ -1,9 +1,9 @@
 //! Enough stack for the recursion of parser and interpreter, whatever stack the caller has.
 
-/// What a call needs; with less than that left, it gets a stack of its own.
-const NEEDED: usize = 24 << 20;
+/// What a call needs, unoptimized builds included, where an evaluation takes some 5 KiB; with less than that left, it gets a stack of its own.
+const NEEDED: usize = 48 << 20;
 /// The size of such a stack. Only what is touched takes memory.
-const SIZE: usize = 32 << 20;
+const SIZE: usize = 64 << 20;
 /// What is kept back: for functions of the interpreter that recurse without evaluating anything.
 const RESERVE: usize = 4 << 20;
 
