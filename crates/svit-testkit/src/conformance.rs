@@ -1,38 +1,17 @@
-//! Every rule of the store contract as a check that runs against any store.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use svit_testkit::conformance;
-//! use svit_txn::MemoryStore;
-//!
-//! # futures_lite::future::block_on(async {
-//! conformance::store(async || Arc::new(MemoryStore::new())).await.unwrap();
-//! # });
-//! ```
-//!
-//! A store that needs a runtime is tested inside it. Each check gets a store of its own, so that a
-//! store in a file needs a new file each time.
+//! Every rule of a contract as a check that runs against any implementation: [`store`](fn@store) with the
+//! feature `store`, [`guest`](fn@guest) with the feature `guest`.
 
-mod appends;
-mod bases;
-mod owners;
-mod reads;
-mod sample;
+#[cfg(feature = "guest")]
+mod guest;
+#[cfg(feature = "store")]
+mod store;
+
+#[cfg(feature = "guest")]
+pub use guest::{GuestScripts, guest, guest_rules};
+#[cfg(feature = "store")]
+pub use store::{rules, store};
 
 use std::fmt;
-use std::sync::Arc;
-
-use futures_lite::FutureExt;
-use svit_txn::{BoxFuture, ProcessStore};
-
-/// A store under test.
-type Store = Arc<dyn ProcessStore>;
-
-/// One rule, and the code that checks it. An error says what was seen instead.
-struct Check {
-    name: &'static str,
-    run: fn(Store) -> BoxFuture<'static, Result<(), String>>,
-}
 
 /// Fails a check if something does not hold.
 macro_rules! ensure {
@@ -54,34 +33,23 @@ macro_rules! ensure_eq {
     };
 }
 
-/// Fails a check if a result is not this error.
-macro_rules! ensure_refused {
-    ($result:expr, $error:pat, $($said:tt)+) => {
-        match &$result {
-            Err($error) => {}
-            other => return Err(format!("{}: got {other:?}", format!($($said)+))),
-        }
-    };
-}
+use {ensure, ensure_eq};
 
-/// The checks of one file.
-macro_rules! checks {
-    ($($name:ident)*) => {
-        pub(super) const CHECKS: &[super::Check] = &[
-            $(super::Check { name: stringify!($name), run: |store| Box::pin($name(store)) },)*
-        ];
-    };
-}
-
-use {checks, ensure, ensure_eq, ensure_refused};
-
-/// The rules that a store broke.
+/// The rules that an implementation broke.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broken {
+    what: &'static str,
     rules: Vec<(&'static str, String)>,
 }
 
 impl Broken {
+    fn unless_none(what: &'static str, rules: Vec<(&'static str, String)>) -> Result<(), Self> {
+        match rules.is_empty() {
+            true => Ok(()),
+            false => Err(Self { what, rules }),
+        }
+    }
+
     /// The name of each rule that was broken, with what was seen.
     pub fn rules(&self) -> &[(&'static str, String)] {
         &self.rules
@@ -90,7 +58,7 @@ impl Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store broke {} rules:", self.rules.len())?;
+        write!(f, "the {} broke {} rules:", self.what, self.rules.len())?;
         for (name, seen) in &self.rules {
             write!(f, "\n- {name}: {seen}")?;
         }
@@ -105,51 +73,3 @@ impl fmt::Debug for Broken {
 }
 
 impl std::error::Error for Broken {}
-
-/// Runs every rule of [`ProcessStore`] against the stores that `make` makes, each against a new one.
-///
-/// # Errors
-/// [`Broken`], with every rule that does not hold.
-pub async fn store<S: ProcessStore + 'static>(
-    make: impl AsyncFn() -> Arc<S>,
-) -> Result<(), Broken> {
-    let mut rules = Vec::new();
-    for check in all() {
-        let store = make().await;
-        if let Err(seen) = run(check, store).await {
-            rules.push((check.name, seen));
-        }
-    }
-    if rules.is_empty() {
-        Ok(())
-    } else {
-        Err(Broken { rules })
-    }
-}
-
-/// The names of all rules, in the order in which they are checked.
-pub fn rules() -> impl Iterator<Item = &'static str> {
-    all().map(|check| check.name)
-}
-
-fn all() -> impl Iterator<Item = &'static Check> {
-    [
-        bases::CHECKS,
-        appends::CHECKS,
-        owners::CHECKS,
-        reads::CHECKS,
-    ]
-    .into_iter()
-    .flatten()
-}
-
-/// Runs one check; a store that panics breaks the rule.
-async fn run(check: &Check, store: Store) -> Result<(), String> {
-    let caught = std::panic::AssertUnwindSafe((check.run)(store)).catch_unwind();
-    caught
-        .await
-        .unwrap_or_else(|_| Err("the store panicked".to_owned()))
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,10 +1,11 @@
 //! Conformance suites, oracles, fault injection and a loopback model server. For tests only.
 //!
-//! - `conformance` (feature `store`): every rule of the store contract, against any store.
+//! - `conformance`: every rule of a contract, against any store (feature `store`) or guest language (feature
+//!   `guest`).
 //! - `fault` (feature `store`): a store that fails, forgets or hangs at a chosen call.
 //! - `model_server` (feature `model-server`, default): a model API over real HTTP.
 
-#[cfg(feature = "store")]
+#[cfg(any(feature = "store", feature = "guest"))]
 pub mod conformance;
 #[cfg(feature = "store")]
 pub mod fault;

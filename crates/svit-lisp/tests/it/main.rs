@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod conformance;
 mod corpus;
 mod fuzz;
 mod host;
