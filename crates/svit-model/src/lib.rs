@@ -10,7 +10,7 @@
 //!
 //! # futures_util::FutureExt::now_or_never(async {
 //! let reasoner = Reasoner::new("scripted", Scripted::new([
-//!     ScriptedReply::call("write", value!({"path": "/memory/colour", "value": "green"})),
+//!     ScriptedReply::call("write", value!({"path": "/memory/color", "value": "green"})),
 //!     ScriptedReply::text("Noted."),
 //! ]));
 //! let write = ToolSpec::new("write", "Writes a value.", value!({

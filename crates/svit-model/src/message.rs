@@ -20,9 +20,9 @@ use crate::tool::{ToolCall, ToolResult};
 /// ```
 /// use svit_model::{Message, Role};
 ///
-/// let message = Message::user("Which colour?");
+/// let message = Message::user("Which color?");
 /// assert_eq!(message.role, Role::User);
-/// assert_eq!(message.text(), Some("Which colour?"));
+/// assert_eq!(message.text(), Some("Which color?"));
 /// assert_eq!(Message::from_value(&message.to_value()?)?, message);
 /// # Ok::<(), svit_model::ModelError>(())
 /// ```

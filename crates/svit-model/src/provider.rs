@@ -18,8 +18,47 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// An implementation resolves [`respond`](Self::respond) once the answer has begun, or with the error that
 /// kept it from beginning. It must end a good stream with [`ModelEvent::Finish`](crate::ModelEvent::Finish),
 /// never a broken one, and must stop the call when the future or the stream is dropped.
+///
+/// ```
+/// use futures_util::stream;
+/// use svit_model::{
+///     BoxFuture, FinishReason, Message, ModelError, ModelEvent, ModelLimits, ModelRequest, ModelStream,
+///     Provider, Reasoner, collect,
+/// };
+///
+/// /// Repeats what was said last.
+/// struct Echo;
+///
+/// impl Provider for Echo {
+///     fn respond(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+///         Box::pin(async move {
+///             let said = request.messages.last().and_then(Message::text).unwrap_or_default();
+///             let events = [
+///                 Ok(ModelEvent::TextDelta(said.to_owned())),
+///                 Ok(ModelEvent::Finish(FinishReason::Stop)),
+///             ];
+///             Ok(Box::pin(stream::iter(events)) as ModelStream)
+///         })
+///     }
+///
+///     fn limits(&self, _model: &str) -> ModelLimits {
+///         ModelLimits::new(8_000)
+///     }
+/// }
+///
+/// # futures_util::FutureExt::now_or_never(async {
+/// let echo = Reasoner::new("echo-1", Echo);
+/// let stream = echo.respond(None, vec![Message::user("Teal.")], vec![]).await?;
+/// assert_eq!(collect(stream, |_| {}).await?.message.text(), Some("Teal."));
+/// # Ok::<(), ModelError>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub trait Provider: Send + Sync {
-    /// Asks the model.
+    /// Asks the model. Cost: one call of it.
+    ///
+    /// # Errors
+    /// Why no answer began. The kind says what helps: what is [retryable](ModelError::is_retryable) is
+    /// tried again.
     fn respond(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>>;
 
     /// What the model can take.

@@ -19,7 +19,7 @@ use crate::provider::{BoxFuture, ModelLimits, ModelRequest, Provider};
 /// connection, a timeout, a stream that broke. It does so only before the first event of an answer was
 /// passed on: from then on somebody has seen text or acted on a tool call, so the error is passed on too.
 /// The wait doubles from [`first_wait`](Self::first_wait), each time a random part between the half and the
-/// whole of it; the provider's `Retry-After` is honoured when it is longer. If it is longer than
+/// whole of it; the provider's `Retry-After` is honored when it is longer. If it is longer than
 /// [`longest_wait`](Self::longest_wait), waiting is left to the caller: the error is returned at once.
 ///
 /// Waiting needs a tokio runtime with time.

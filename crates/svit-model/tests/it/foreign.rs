@@ -83,7 +83,7 @@ async fn aimock_takes_our_requests_and_we_its_answers() {
         return;
     };
     for openai in modes(&url) {
-        let mut asked = request("Please remember the release colour.");
+        let mut asked = request("Please remember the release color.");
         asked.tools = vec![write()];
         let first = ask(&openai, asked.clone()).await.unwrap();
         assert_eq!(first.finish, FinishReason::ToolCalls, "{openai:?}");

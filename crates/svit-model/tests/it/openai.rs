@@ -15,7 +15,7 @@ async fn an_answer_comes_with_its_text_usage_and_reason() {
     for mode in MODES {
         let reply = Reply::text("Grün ist schön 🌿, isn't it?").usage(12, 5);
         let server = ModelServer::start(Script::turns([reply])).await.unwrap();
-        let mut asked = request(vec![Message::user("Which colour?")]);
+        let mut asked = request(vec![Message::user("Which color?")]);
         asked.system = Some("Be brief.".into());
         asked.max_output_tokens = Some(77);
         let mut deltas = Vec::new();
@@ -55,7 +55,7 @@ async fn an_answer_comes_with_its_text_usage_and_reason() {
                 assert_eq!(journal[0].path, "/v1/chat/completions");
                 let expected = json!([
                     {"role": "system", "content": "Be brief."},
-                    {"role": "user", "content": "Which colour?"},
+                    {"role": "user", "content": "Which color?"},
                 ]);
                 assert_eq!(body["messages"], expected);
                 assert_eq!(body["max_tokens"], 77);
@@ -65,7 +65,7 @@ async fn an_answer_comes_with_its_text_usage_and_reason() {
                 assert_eq!(body["instructions"], "Be brief.");
                 assert_eq!(
                     body["input"],
-                    json!([{"role": "user", "content": "Which colour?"}])
+                    json!([{"role": "user", "content": "Which color?"}])
                 );
                 assert_eq!(body["store"], false);
                 assert_eq!(body["max_output_tokens"], 77);

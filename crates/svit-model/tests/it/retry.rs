@@ -35,7 +35,7 @@ async fn faults_before_the_answer_are_survived() {
 }
 
 #[tokio::test]
-async fn the_servers_wait_is_honoured() {
+async fn the_servers_wait_is_honored() {
     let server = ModelServer::start(Script::turns([
         Reply::text("Now.").first(Fault::rate_limited(1))
     ]))

@@ -86,7 +86,7 @@ pub(crate) fn history(entry: &HistoryEntry) {
     println!(
         "{:>3}  {:<10}  root {}  {}",
         record.version,
-        record.source,
+        record.source.as_str(),
         short(&root),
         edits.join(", ")
     );
