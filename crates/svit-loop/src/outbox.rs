@@ -40,7 +40,9 @@ impl Outbox {
         self.next
     }
 
-    /// The next answer. Dropping the future loses nothing.
+    /// The next answer. Dropping the future loses nothing. It waits for as long as the `Svit` lives:
+    /// also where the loop was not started, and where every message is answered. After
+    /// [`Svit::stop`](crate::Svit::stop) what is left comes first, then [`LoopError::Closed`].
     ///
     /// # Errors
     /// [`LoopError::TurnFailed`] for a message that was given up, after which it goes on;

@@ -115,7 +115,7 @@ pub enum ModelError {
         source: Arc<ValueError>,
     },
     /// A [`Scripted`](crate::Scripted) model was asked for more than its list holds.
-    #[error("the script has {answers} answers, and was asked for number {asked}")]
+    #[error("the script has {answers} answers, and was asked for answer {}", .asked + 1)]
     ScriptExhausted {
         /// How many it has.
         answers: usize,
