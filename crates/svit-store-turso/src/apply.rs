@@ -8,7 +8,7 @@ use svit_value::Digest;
 
 use crate::checks::Checked;
 use crate::fault::{Fault, at, corrupt};
-use crate::head::HeadRow;
+use crate::head::{HeadRow, Known};
 use crate::prepared::{EventRow, ReceiptRow, RecordRow, Rows, Start, Write};
 use crate::read;
 use crate::schema::{Meta, int};
@@ -52,7 +52,7 @@ impl Applying<'_> {
 
     fn start(&mut self, start: &Start) -> Result<(Written, Sum), Fault> {
         let address = &start.address;
-        if HeadRow::read(self.connection, address)?.is_some() {
+        if self.checked.head(self.connection, address)?.is_some() {
             return Err(Fault::Store(StoreError::AlreadyExists {
                 address: address.clone(),
             }));
@@ -85,18 +85,19 @@ impl Applying<'_> {
         };
         self.checked.no_receipts(address);
         self.rows(address, &mut head, &start.rows)?;
-        head.insert(self.connection, address, &mut self.meta)?;
-        Ok((Written::Epoch(head.epoch), head.sum(key)))
+        let sum = head.insert(self.connection, address, &mut self.meta)?;
+        self.checked.wrote(address, Known { row: head, sum });
+        Ok((Written::Epoch(head.epoch), sum))
     }
 
     /// Notes that a child needs its parent's history, after seeing that the parent has it.
     fn fork_ref(&mut self, start: &Start, parent: &Address, record: &Digest) -> Result<(), Fault> {
-        let Some(head) = HeadRow::read(self.connection, parent)? else {
+        let Some(head) = self.checked.head(self.connection, parent)? else {
             return Err(Fault::Store(StoreError::NotFound {
                 address: parent.clone(),
             }));
         };
-        let found = read::point(self.connection, parent, &head, start.version)?;
+        let found = read::point(self.connection, parent, &head.row, start.version)?;
         if found != Some((*record, start.root)) {
             return Err(Fault::Store(StoreError::BadBatch {
                 address: start.address.clone(),
@@ -165,15 +166,13 @@ impl Applying<'_> {
 
     fn claim(&mut self, address: &Address) -> Result<(Written, Sum), Fault> {
         let before = self.head(address)?;
-        let mut head = before;
+        let mut head = before.row;
         head.epoch += 1;
-        let known = read::head(self.connection, address, &head)?;
-        self.checked.receipts(self.connection, address, &before)?;
-        head.replace(&before, self.connection, address, &mut self.meta)?;
-        Ok((
-            Written::Head(Box::new(known)),
-            head.sum(address.as_str().as_bytes()),
-        ))
+        let whole = read::head(self.connection, address, &head)?;
+        self.checked
+            .receipts(self.connection, address, &before.row)?;
+        let sum = self.replace(&before, address, head)?;
+        Ok((Written::Head(Box::new(whole)), sum))
     }
 
     fn append(
@@ -183,7 +182,8 @@ impl Applying<'_> {
         epoch: u64,
         rows: &Rows,
     ) -> Result<(Written, Sum), Fault> {
-        let before = self.head(address)?;
+        let known = self.head(address)?;
+        let before = known.row;
         if epoch != before.epoch {
             return Err(Fault::Store(StoreError::Fenced {
                 address: address.clone(),
@@ -201,12 +201,19 @@ impl Applying<'_> {
         }
         let mut head = before;
         self.rows(address, &mut head, rows)?;
-        head.replace(&before, self.connection, address, &mut self.meta)?;
-        Ok((Written::Done, head.sum(address.as_str().as_bytes())))
+        let sum = self.replace(&known, address, head)?;
+        Ok((Written::Done, sum))
     }
 
-    fn head(&mut self, address: &Address) -> Result<HeadRow, Fault> {
-        match HeadRow::read(self.connection, address)? {
+    /// Writes a head over the one that is stored. Gives its sum.
+    fn replace(&mut self, before: &Known, address: &Address, head: HeadRow) -> Result<Sum, Fault> {
+        let sum = head.replace(&before.sum, self.connection, address, &mut self.meta)?;
+        self.checked.wrote(address, Known { row: head, sum });
+        Ok(sum)
+    }
+
+    fn head(&mut self, address: &Address) -> Result<Known, Fault> {
+        match self.checked.head(self.connection, address)? {
             Some(head) => Ok(head),
             None => {
                 self.checked.heads(self.connection, &self.meta)?;

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use svit_tree::Address;
 
 use crate::fault::{Fault, at, corrupt};
-use crate::head::{self, HeadRow};
+use crate::head::{self, HeadRow, Known};
 use crate::prepared::ReceiptRow;
 use crate::schema::Meta;
 use crate::sql::{Bind, Connection, SqlError};
@@ -23,11 +23,16 @@ use svit_value::Digest;
 /// All is forgotten when more keys of receipts than this are remembered: 16 bytes each.
 const MAX_KEYS: usize = 1 << 20;
 
+/// All heads are forgotten when more than this are remembered: 250 bytes each.
+const MAX_HEADS: usize = 1 << 14;
+
 /// What has been checked, or counted, since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     heads: bool,
     blocks: bool,
+    /// Heads that were read and checked, or written. This connection is the only one to write them.
+    known: HashMap<Address, Known>,
     processes: HashMap<Address, Receipts>,
     /// All keys in `processes`.
     keys: usize,
@@ -52,6 +57,7 @@ impl Checked {
 
     /// Forgets what the write under way changed: it was rolled back.
     pub(crate) fn roll_back(&mut self, address: &Address) {
+        self.known.remove(address);
         if self.touched
             && let Some(receipts) = self.processes.remove(address)
         {
@@ -62,6 +68,34 @@ impl Checked {
     /// Forgets what was checked, so that it is checked again.
     pub(crate) fn forget(&mut self) {
         *self = Checked::default();
+    }
+
+    /// The head of this process, if there is one; read once, then remembered.
+    pub(crate) fn head(
+        &mut self,
+        connection: &mut Connection,
+        address: &Address,
+    ) -> Result<Option<Known>, Fault> {
+        if let Some(known) = self.known.get(address) {
+            return Ok(Some(*known));
+        }
+        let found = HeadRow::find(connection, address)?;
+        if let Some(known) = found {
+            self.wrote(address, known);
+        }
+        Ok(found)
+    }
+
+    /// Remembers a head that was written.
+    pub(crate) fn wrote(&mut self, address: &Address, head: Known) {
+        if let Some(known) = self.known.get_mut(address) {
+            *known = head;
+            return;
+        }
+        if self.known.len() >= MAX_HEADS {
+            self.known.clear();
+        }
+        self.known.insert(address.clone(), head);
     }
 
     /// Checks that no head is hidden. Once per open: O(processes).

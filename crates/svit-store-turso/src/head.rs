@@ -24,6 +24,13 @@ pub(crate) struct HeadRow {
     pub(crate) receipts: Tally,
 }
 
+/// A head and its sum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) row: HeadRow,
+    pub(crate) sum: Sum,
+}
+
 /// All columns, the address first, as [`HeadRow::decode`] wants them.
 pub(crate) const ALL: &str = "SELECT address, version, digest, root, epoch, base, next_event, receipts_made, receipts, receipts_sum, sum FROM head ORDER BY address";
 
@@ -74,26 +81,34 @@ impl HeadRow {
         connection: &mut Connection,
         address: &Address,
     ) -> Result<Option<HeadRow>, Fault> {
+        Ok(HeadRow::find(connection, address)?.map(|known| known.row))
+    }
+
+    /// The head of this process with its sum, if there is one.
+    pub(crate) fn find(
+        connection: &mut Connection,
+        address: &Address,
+    ) -> Result<Option<Known>, Fault> {
         let key = address.as_str().as_bytes();
         let row = connection.row(
             "SELECT address, version, digest, root, epoch, base, next_event, receipts_made, receipts, receipts_sum, sum FROM head WHERE address=?1",
             &[Bind::Blob(key)],
         )?;
         let Some(row) = row else { return Ok(None) };
-        let (stored, head, _) = HeadRow::decode(row)?;
+        let (stored, row, sum) = HeadRow::decode(row)?;
         if stored != key {
             return Err(corrupt("a head of another process", at("head", address)));
         }
-        Ok(Some(head))
+        Ok(Some(Known { row, sum }))
     }
 
-    /// Adds the head of a new process.
+    /// Adds the head of a new process. Gives its sum.
     pub(crate) fn insert(
         &self,
         connection: &mut Connection,
         address: &Address,
         meta: &mut Meta,
-    ) -> Result<(), Fault> {
+    ) -> Result<Sum, Fault> {
         let key = address.as_str().as_bytes();
         let sum = self.sum(key);
         connection.execute(
@@ -101,17 +116,17 @@ impl HeadRow {
             &self.binds(key, &sum)?,
         )?;
         meta.heads.add(&sum);
-        Ok(())
+        Ok(sum)
     }
 
-    /// Writes the head over `before`, which must be what is stored.
+    /// Writes the head over `before`, which must be what is stored. Gives its sum.
     pub(crate) fn replace(
         &self,
-        before: &HeadRow,
+        before: &Sum,
         connection: &mut Connection,
         address: &Address,
         meta: &mut Meta,
-    ) -> Result<(), Fault> {
+    ) -> Result<Sum, Fault> {
         let key = address.as_str().as_bytes();
         let sum = self.sum(key);
         let changed = connection.execute(
@@ -124,9 +139,9 @@ impl HeadRow {
                 at("head", address),
             ));
         }
-        meta.heads.remove(&before.sum(key));
+        meta.heads.remove(before);
         meta.heads.add(&sum);
-        Ok(())
+        Ok(sum)
     }
 
     fn binds<'a>(&'a self, key: &'a [u8], sum: &'a Sum) -> Result<[Bind<'a>; 11], Fault> {

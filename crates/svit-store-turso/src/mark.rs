@@ -6,7 +6,7 @@
 //! synced: after a power failure the mark may be older than the database, which is harmless.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use svit_value::Digest;
@@ -101,8 +101,17 @@ impl Sidecar {
     /// Writes owner and mark, in one write and without a sync.
     pub(crate) fn write(&mut self, pid: u32, mark: Option<&Mark>) -> io::Result<()> {
         let text = render(pid, mark);
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&text)
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::FileExt;
+            self.file.write_all_at(&text, 0)
+        }
+        #[cfg(not(unix))]
+        {
+            use std::io::Write;
+            self.file.seek(SeekFrom::Start(0))?;
+            self.file.write_all(&text)
+        }
     }
 }
 
@@ -171,7 +180,13 @@ fn fields(bytes: &[u8]) -> Option<Found> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 fn unhex(text: &str) -> Option<[u8; 16]> {

@@ -237,10 +237,14 @@ impl Session {
         };
         let mut sums = Vec::with_capacity(writes.len());
         let mut answers = Vec::with_capacity(writes.len());
+        // A lone write is rolled back with its transaction.
+        let alone = writes.len() == 1;
         for write in writes {
             let (before, address) = (applying.meta, write.address());
             applying.checked.begin();
-            applying.connection.execute("SAVEPOINT one", &[])?;
+            if !alone {
+                applying.connection.execute("SAVEPOINT one", &[])?;
+            }
             match applying.apply(write) {
                 Ok((written, sum)) => {
                     sums.push(sum);
@@ -252,13 +256,17 @@ impl Session {
                     {
                         return Err(error.clone());
                     }
-                    applying.connection.execute("ROLLBACK TO one", &[])?;
+                    if !alone {
+                        applying.connection.execute("ROLLBACK TO one", &[])?;
+                    }
                     applying.checked.roll_back(address);
                     applying.meta = before;
                     answers.push(Err(fault.into_store(&self.path)));
                 }
             }
-            applying.connection.execute("RELEASE one", &[])?;
+            if !alone {
+                applying.connection.execute("RELEASE one", &[])?;
+            }
         }
         if sums.is_empty() {
             applying.connection.execute("ROLLBACK", &[])?;

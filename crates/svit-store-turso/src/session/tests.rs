@@ -185,6 +185,31 @@ fn a_failed_savepoint_leaves_no_rows_and_no_counts() {
     assert_eq!(next_event(&mut reopen(&path), "one"), 2);
 }
 
+/// A lone write has no savepoint: its whole transaction is rolled back.
+#[test]
+fn a_lone_write_that_failed_leaves_no_rows_and_no_head() {
+    let (_folder, mut session) = open();
+    let (one, head) = start("one");
+    assert_eq!(codes(session.commit(&[one])), ["ok"]);
+    let batch = session.meta().batch;
+    assert_eq!(
+        codes(session.commit(&[append("one", head, 7)])),
+        ["bad_batch"]
+    );
+    assert_eq!(codes(session.commit(&[start("one").0])), ["already_exists"]);
+    assert_eq!(session.meta().batch, batch);
+    assert_eq!(codes(session.commit(&[append("one", head, 0)])), ["ok"]);
+    let State::Live(live) = &mut session.state else {
+        panic!("not open");
+    };
+    let sql = "SELECT count(*) FROM receipt";
+    let mut row = live.connection.row(sql, &[]).unwrap().unwrap();
+    assert_eq!(row.int(0).unwrap(), 1);
+    let path = session.path().to_owned();
+    session.close();
+    assert_eq!(next_event(&mut reopen(&path), "one"), 1);
+}
+
 #[test]
 fn the_connection_is_set_up_as_the_design_says() {
     let (_folder, mut session) = open();
