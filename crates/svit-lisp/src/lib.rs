@@ -67,9 +67,14 @@
 //! # Containment
 //! Lists, maps, texts and bytes are the values of `svit-value`, shared with the tree and never copied in;
 //! each counts its bytes against the memory limit for as long as the script holds it. The count is an
-//! upper bound: structure that two values share counts for both. Closures hold at most 256 values, 32
-//! levels deep. Guests run on threads with a large stack of their own, a panic of the engine becomes an
-//! error, and the wall clock is a kill switch that leaves out waits for ports.
+//! upper bound: structure that two values share counts for both. A run inside a run (`exec`) gets what the
+//! runs around it leave, so the limit is that of the whole activation. Resident memory stays below 1.5 times
+//! the limit (`tests/memory.rs` measures it: 0.2 to 1.3, most where one long text is made from another);
+//! closures are counted by the engine, apart from values, up to once the limit, and three times the limit
+//! over 16 runs inside one another. Closures hold at most 256 values, 32 levels deep.
+//!
+//! Guests run on threads with a large stack of their own, a panic of the engine becomes an error, and the
+//! wall clock is a kill switch that leaves out waits for ports.
 //!
 //! # What it does not do
 //! No I/O, no randomness, no clock that a script can see, no modules, no macros and no structs in the

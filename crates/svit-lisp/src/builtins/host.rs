@@ -208,12 +208,9 @@ fn remove(call: &Call<'_>, args: &[K]) -> Outcome {
 fn exec(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let input = leaving_or_null(call, args, 1)?;
-    let output = call
-        .run
-        .host
-        .exec(&path, input)
-        .map_err(|e| call.run.host_error(e))?;
-    call.run.fresh(output)
+    let run = call.run;
+    let output = run.around(|| run.host.exec(&path, input));
+    run.fresh(output.map_err(|e| run.host_error(e))?)
 }
 
 fn log(call: &Call<'_>, args: &[K], level: LogLevel) -> Outcome {

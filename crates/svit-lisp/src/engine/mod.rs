@@ -27,13 +27,18 @@ use crate::front::ir::Module;
 use crate::table;
 use call::{Builtin, Hook};
 use emit::Emitter;
-use run::{Fault, Run, Soft, Stop};
+use run::{Fault, Outer, Run, Soft, Stop};
 
 /// Bytes of guest memory that one unit of the engine's own count stands for: a small closure takes
 /// about that much.
 const BYTES_PER_UNIT: u64 = 32;
+/// The least part of the memory limit that the engine's own count of a nested run may reach.
+const LEAST_SHARE: u32 = 4;
 
 fn interpreter(limits: &GuestLimits) -> Interpreter {
+    // What the engine of a waiting run holds cannot be asked, so those inside get less: a half, a
+    // quarter, down to a sixteenth. Sixteen of them stay below three times the limit.
+    let share = Outer::now().runs.min(LEAST_SHARE);
     let size = |n: u32| n as usize;
     Builder::new()
         .restrict(RestrictConfig {
@@ -43,7 +48,7 @@ fn interpreter(limits: &GuestLimits) -> Interpreter {
             value_stack_size: size(limits.max_value_stack).max(64),
             // Counted by the front end.
             namespace_size: usize::MAX,
-            memory_limit: (limits.max_memory / BYTES_PER_UNIT) as usize,
+            memory_limit: ((limits.max_memory >> share) / BYTES_PER_UNIT) as usize,
             max_integer_size: size(limits.max_integer_bits),
             max_syntax_nesting: 0,
         })

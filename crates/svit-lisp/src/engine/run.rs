@@ -16,6 +16,31 @@ const CLOCK_INTERVAL: u32 = 64;
 thread_local! {
     /// Time that guests on this thread have spent waiting for ports; it does not count against them.
     static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// What the runs hold that wait on this thread for a run inside them.
+    static OUTER: Cell<Outer> = const { Cell::new(Outer { runs: 0, bytes: 0 }) };
+}
+
+/// The runs that a run is inside of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    pub(crate) runs: u32,
+    /// Bytes that their values hold.
+    bytes: u64,
+}
+
+impl Outer {
+    pub(crate) fn now() -> Self {
+        OUTER.get()
+    }
+}
+
+/// Puts the count back however the run inside ends.
+struct Restore(Outer);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        OUTER.set(self.0);
+    }
 }
 
 /// Why a built-in did not return a value.
@@ -69,6 +94,7 @@ pub(crate) struct Stop {
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) live: Cell<u64>,
+    /// The limit of the activation, less what the runs hold that this one is inside of.
     pub(crate) limit: u64,
 }
 
@@ -95,7 +121,7 @@ impl Run {
             host,
             memory: Rc::new(Memory {
                 live: Cell::new(0),
-                limit: limits.max_memory,
+                limit: limits.max_memory.saturating_sub(OUTER.get().bytes),
             }),
             limits: limits.clone(),
             stop: RefCell::new(None),
@@ -157,6 +183,17 @@ impl Run {
         result
     }
 
+    /// Runs `inside`, in which other programs may run; they get what this run leaves of the memory.
+    pub(crate) fn around<T>(&self, inside: impl FnOnce() -> T) -> T {
+        let outer = OUTER.get();
+        let _restore = Restore(outer);
+        OUTER.set(Outer {
+            runs: outer.runs + 1,
+            bytes: outer.bytes + self.memory.live.get(),
+        });
+        inside()
+    }
+
     /// Stops the run for good; the first reason stays.
     pub(crate) fn halt(
         &self,
@@ -193,7 +230,7 @@ impl Run {
     /// Fails if `bytes` more would pass the limit on memory; called before they are allocated.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Fault> {
         if self.memory.live.get().saturating_add(bytes) > self.memory.limit {
-            return Err(self.limit("max_guest_memory", self.memory.limit, "bytes"));
+            return Err(self.limit("max_guest_memory", self.limits.max_memory, "bytes"));
         }
         Ok(())
     }

@@ -341,3 +341,44 @@ fn the_deepest_nesting_of_runs_and_safe_calls_fits_the_stack() {
     let error = world.run(source, Value::Null).unwrap_err();
     assert_eq!(error.code.as_str(), "max_exec_depth");
 }
+
+#[test]
+fn runs_inside_a_run_share_its_memory() {
+    let hold = "(define (grow xs n) (if (= n 0) xs (grow (list-push xs \"0123456789\") (- n 1))))";
+    let inner = format!("{hold} (define (main n) (length (grow () n)))");
+    let tree = value!({"memory": {}, "lib": {"inner": {"source": inner}}});
+    let run = |own: u32, inner: u32| {
+        let source = format!(
+            "{hold} (define (main input)
+               (let ((held (grow () {own})) (n (safe-call exec \"/lib/inner\" {inner})))
+                 (list (length held) n)))"
+        );
+        let world = World::new(&Lisp::new(), tree.clone(), limits());
+        world
+            .run(&source, Value::Null)
+            .map_err(|e| e.code.to_string())
+    };
+    // Each alone fits, and so do small ones together.
+    run(40_000, 1).unwrap();
+    run(1, 40_000).unwrap();
+    run(20_000, 20_000).unwrap();
+    assert_eq!(run(40_000, 40_000), Err("max_guest_memory".into()));
+    // The count is put back.
+    run(1, 40_000).unwrap();
+}
+
+#[test]
+fn runs_inside_runs_hold_together_no_more_than_the_limit() {
+    let source = "(define (grow xs n) (if (= n 0) xs (grow (list-push xs \"0123456789\") (- n 1))))
+        (define (main depth)
+          (let ((held (grow () 15000)))
+            (if (= depth 0) 1 (+ 1 (exec \"/lib/inner\" (- depth 1)) (* 0 (length held))))))";
+    let tree = value!({"memory": {}, "lib": {"inner": {"source": source}}});
+    let run = |depth: i64| {
+        let world = World::new(&Lisp::new(), tree.clone(), limits());
+        let result = world.run(source, Value::from(depth));
+        result.map_err(|e| e.code.to_string())
+    };
+    assert_eq!(run(2), Ok(value!(3)));
+    assert_eq!(run(12), Err("max_guest_memory".into()));
+}
