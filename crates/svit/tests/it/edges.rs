@@ -1,7 +1,8 @@
 //! Bad input at the edge is a typed error that names the place, and changes nothing.
 
 use svit::{
-    Error, Message, OpenAI, Process, Reasoner, Result, Svit, TursoProcessStore, Value, value,
+    Error, Limits, Message, OpenAI, Process, Reasoner, Result, Svit, TursoProcessStore, Value,
+    value,
 };
 
 use crate::example::Quickstart;
@@ -20,6 +21,11 @@ fn process() -> Process {
         .unwrap()
         .memory("count", 1)
         .library("spin", looping)
+        // Ticks end it, however busy the machine is.
+        .limits(Limits {
+            max_execution_millis: 60_000,
+            ..Limits::default()
+        })
         .build()
         .unwrap()
 }

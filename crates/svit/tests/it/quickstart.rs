@@ -56,7 +56,7 @@ fn killed_at_ten_moments_it_ends_as_if_it_had_not_been() {
     let undisturbed = Quickstart::new();
     let started = Instant::now();
     let expected = undisturbed.finish();
-    let whole = started.elapsed();
+    let mut whole = started.elapsed();
 
     let mut interrupted = 0;
     for moment in 1..=10_u32 {
@@ -65,7 +65,12 @@ fn killed_at_ten_moments_it_ends_as_if_it_had_not_been() {
         for part in [moment, 11 - moment] {
             let mut program = run.start();
             std::thread::sleep(whole * part / 11);
-            interrupted += u32::from(program.try_wait().unwrap().is_none());
+            if program.try_wait().unwrap().is_none() {
+                interrupted += 1;
+            } else {
+                // It ran faster than when it was measured, on a machine with other work.
+                whole = whole * 3 / 4;
+            }
             program.kill().unwrap();
             program.wait().unwrap();
         }

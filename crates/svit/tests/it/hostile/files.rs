@@ -156,14 +156,19 @@ fn finish(place: &Place) -> Duration {
 
 #[test]
 fn killed_between_sends_and_forks_it_does_each_once() {
-    let whole = finish(&Place::new());
+    let mut whole = finish(&Place::new());
     let mut interrupted = 0;
     for moment in 1..=8_u32 {
         let place = Place::new();
         for kill in 0..3 {
             let mut child = program(&place).spawn().unwrap();
             std::thread::sleep(whole * (moment + 3 * kill) / 20);
-            interrupted += u32::from(child.try_wait().unwrap().is_none());
+            if child.try_wait().unwrap().is_none() {
+                interrupted += 1;
+            } else {
+                // It ran faster than when it was measured, on a machine with other work.
+                whole = whole * 3 / 4;
+            }
             child.kill().unwrap();
             child.wait().unwrap();
         }
