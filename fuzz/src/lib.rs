@@ -4,4 +4,7 @@
 pub mod car;
 pub mod decode;
 pub mod edits;
+pub mod filter;
+pub mod lisp;
 pub mod path;
+pub mod pattern;

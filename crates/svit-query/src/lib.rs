@@ -34,7 +34,7 @@
 )]
 #![cfg_attr(
     feature = "jq",
-    doc = "- [`jq`](mod@jq) (feature `jq`): the jq language, metered;"
+    doc = "- [`jq`](mod@jq) (feature `jq`, on by default): the jq language, metered;"
 )]
 //! - [`QueryError`]: all that can go wrong.
 //!

@@ -19,7 +19,7 @@ const CACHED: usize = 256;
 
 /// A filter, compiled.
 ///
-/// Compiling takes some ten microseconds for a small filter; the last 256 texts are kept, so that asking again
+/// Compiling takes some hundred microseconds for a small filter; the last 256 texts are kept, so that asking again
 /// for one takes less than one. Cloning is cheap, and a filter may be used on many threads.
 ///
 /// ```
