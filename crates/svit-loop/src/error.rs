@@ -55,7 +55,7 @@ pub enum LoopError {
         reason: String,
     },
     /// A turn was given up. The message is at `/thread/dead/<id>` with the reason.
-    #[error("message {message} was given up after {attempts} attempts: {reason}")]
+    #[error("message {message} was given up after {}: {reason}", Attempts(*.attempts))]
     TurnFailed {
         /// The message.
         message: MessageId,
@@ -134,5 +134,17 @@ impl From<svit_value::ValueError> for LoopError {
 impl From<svit_tree::TreeError> for LoopError {
     fn from(error: svit_tree::TreeError) -> Self {
         Self::Process(error.into())
+    }
+}
+
+/// A number of attempts in words.
+struct Attempts(u64);
+
+impl std::fmt::Display for Attempts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 attempt"),
+            n => write!(f, "{n} attempts"),
+        }
     }
 }

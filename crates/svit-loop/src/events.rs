@@ -201,17 +201,9 @@ async fn derived(
     }
     match answer(process, event).await {
         Ok(message) => Ok(message.map(SvitEvent::Message)),
-        Err(LoopError::TurnFailed {
-            message,
-            code,
-            reason,
-            attempts,
-        }) => {
-            let times = if attempts == 1 { "attempt" } else { "attempts" };
-            let reason =
-                format!("message {message} was given up after {attempts} {times}: {reason}");
-            Ok(Some(failed(code, reason)))
-        }
-        Err(error) => Err(error),
+        Err(error) => match &error {
+            LoopError::TurnFailed { code, .. } => Ok(Some(failed(code.clone(), error.to_string()))),
+            _ => Err(error),
+        },
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use svit_value::{Text, Value, ValueLimits};
@@ -28,6 +28,7 @@ use crate::Path;
 pub struct Meter {
     budget: u64,
     used: AtomicU64,
+    overdrawn: AtomicBool,
 }
 
 /// The budget of ticks is used up. Nothing that a script does may swallow this.
@@ -51,6 +52,7 @@ impl Meter {
         Self {
             budget,
             used: AtomicU64::new(0),
+            overdrawn: AtomicBool::new(false),
         }
     }
 
@@ -70,11 +72,18 @@ impl Meter {
             Ok(_) => Ok(()),
             Err(_) => {
                 self.used.store(self.budget, Ordering::Relaxed);
+                self.overdrawn.store(true, Ordering::Relaxed);
                 Err(OutOfTicks {
                     budget: self.budget,
                 })
             }
         }
+    }
+
+    /// Whether more was asked for than the budget holds. A host commits nothing of such a run, even
+    /// if its guest went on.
+    pub fn is_overdrawn(&self) -> bool {
+        self.overdrawn.load(Ordering::Relaxed)
     }
 
     /// Ticks used so far.

@@ -94,7 +94,30 @@ fn contained<T>(
         );
         Err(GuestError::new(GuestErrorKind::Panic, "panic", message))
     });
-    Ok(result?)
+    result.map_err(|error| bounded(error).into())
+}
+
+/// The longest text that is taken from a guest's error, in bytes; `GuestError` promises it.
+const MAX_ERROR_TEXT: usize = 1_024;
+
+/// An error whose texts are no longer than a guest may make them.
+fn bounded(mut error: GuestError) -> GuestError {
+    let cut = |text: &mut Text| {
+        if text.len() > MAX_ERROR_TEXT {
+            let mut end = MAX_ERROR_TEXT;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            *text = Text::from(&text[..end]);
+        }
+    };
+    cut(&mut error.code);
+    cut(&mut error.message);
+    if let Some(refusal) = &mut error.host {
+        cut(&mut refusal.code);
+        cut(&mut refusal.message);
+    }
+    error
 }
 
 /// The script at `/lib/<name>`.
@@ -113,7 +136,10 @@ fn program(path: &Path, entry: &Value) -> Result<Program, Error> {
         why,
     };
     let Value::Map(map) = entry else {
-        return Err(bad(format!("expected a map, found {}", entry.kind())));
+        return Err(bad(format!(
+            "expected {{\"source\": \"..\"}}, found {}",
+            entry.kind()
+        )));
     };
     for (key, value) in map.iter() {
         if !matches!(&**key, "source" | "documentation" | "language") {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use svit_tree::guest::{
-    GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, Program,
+    GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, OutOfTicks, Program,
 };
 use svit_tree::{Access, Caller, Mutation, Node, Path, Stat, Tree};
 use svit_value::{Digest, Text, Value};
@@ -130,6 +130,13 @@ impl Working {
                 ..error
             }
             .into());
+        }
+        if self.meter.is_overdrawn() {
+            let stopped = OutOfTicks {
+                budget: self.meter.budget(),
+            };
+            let kind = GuestErrorKind::OutOfTicks;
+            return Err(GuestError::new(kind, "out_of_ticks", stopped.to_string()).into());
         }
         let draft = self.draft().clone();
         check_scripts(

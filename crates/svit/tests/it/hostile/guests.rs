@@ -118,7 +118,6 @@ fn whatever_a_guest_does_the_next_script_runs() {
 }
 
 #[test]
-#[ignore = "a meter does not remember that it was overdrawn, so svit-txn cannot know: svit-tree has to change first"]
 fn a_guest_that_goes_on_without_ticks_commits_nothing() {
     let process = builder().build().unwrap();
     let ended = process.exec("/lib/swallow", Value::Null);
@@ -127,7 +126,6 @@ fn a_guest_that_goes_on_without_ticks_commits_nothing() {
 }
 
 #[test]
-#[ignore = "svit-txn passes on what a guest says; GuestError promises 1 KiB, and only svit-lisp keeps it"]
 fn the_text_of_a_guests_error_is_bounded() {
     let process = builder().build().unwrap();
     let error = process.exec("/lib/long", Value::Null).unwrap_err();
