@@ -82,6 +82,20 @@ pub enum QueryError {
     #[cfg(feature = "jq")]
     #[error("the result of the filter: {0}")]
     ResultTooLarge(#[from] svit_value::ValueError),
+    /// The query of a ranked search has a mistake.
+    #[cfg(feature = "rank")]
+    #[error("bad query: {why}")]
+    BadQuery {
+        /// What is wrong.
+        why: String,
+    },
+    /// The index of a ranked search cannot be made or brought up to date.
+    #[cfg(feature = "rank")]
+    #[error("the index: {why}")]
+    Index {
+        /// What went wrong.
+        why: String,
+    },
     /// There is nothing at the path below which to search.
     #[error("there is nothing at {path}")]
     Missing {
@@ -197,6 +211,10 @@ impl QueryError {
             Self::FilterBroken => "filter_broken",
             #[cfg(feature = "jq")]
             Self::ResultTooLarge(_) => "result_too_large",
+            #[cfg(feature = "rank")]
+            Self::BadQuery { .. } => "bad_query",
+            #[cfg(feature = "rank")]
+            Self::Index { .. } => "index",
             Self::Missing { .. } => "missing",
             Self::OutOfTicks(_) => "out_of_ticks",
         }

@@ -36,14 +36,20 @@
     feature = "jq",
     doc = "- [`jq`](mod@jq) (feature `jq`, on by default): the jq language, metered;"
 )]
+#![cfg_attr(
+    feature = "rank",
+    doc = "- [`rank`] (feature `rank`): best matches first, over an index that follows its value;"
+)]
 //! - [`QueryError`]: all that can go wrong.
 //!
 //! # What it does not do
 //! No I/O, no clock, no authority: it sees the value that it is given and nothing else. It does not
-//! open mounts, and it does not keep an index: a search looks at every node below its path.
+//! open mounts, and but for `rank` it keeps no index: a search looks at every node below its path.
 
 #[cfg(feature = "jq")]
 pub mod jq;
+#[cfg(feature = "rank")]
+pub mod rank;
 #[cfg(feature = "search")]
 pub mod search;
 
