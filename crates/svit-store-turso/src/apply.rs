@@ -1,4 +1,4 @@
-//! The three writes of the store contract, each inside a savepoint of a batch.
+//! The three writes of the store contract, each inside a savepoint of a batch, or alone in it.
 
 use std::ops::ControlFlow;
 

@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Commits the writes in one transaction, a savepoint each, and answers each.
+    /// Commits the writes in one transaction, a savepoint each if they are several, and answers each.
     pub(crate) fn commit(&mut self, writes: &[Write]) -> Vec<Result<Written, StoreError>> {
         self.try_commit(writes)
             .unwrap_or_else(|error| writes.iter().map(|_| Err(again(&error))).collect())
@@ -222,8 +222,9 @@ impl Session {
         Ok(applied.answers)
     }
 
-    /// Begins a transaction and applies each write in its savepoint. The transaction is left open
-    /// if any write took effect; otherwise there is nothing to commit and it is ended.
+    /// Begins a transaction and applies each write, in its savepoint if they are several. The
+    /// transaction is left open if any write took effect; otherwise there is nothing to commit and
+    /// it is ended.
     fn apply_all(&mut self, writes: &[Write]) -> Result<Applied, SqlError> {
         let State::Live(live) = &mut self.state else {
             return Err(SqlError::Misuse("no connection".to_owned()));
