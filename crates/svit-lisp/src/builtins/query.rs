@@ -1,7 +1,7 @@
 //! Questions over values: `search` and `jq`, answered by `svit-query` on the activation's own meter. The
 //! functions exist in every build; one whose feature is off fails with `unavailable`.
 
-use super::{Outcome, row};
+use super::row;
 use crate::table::Row;
 
 const QUERY: &str = "query";
@@ -12,9 +12,9 @@ pub(super) fn rows() -> Vec<Row> {
             "jq",
             "(jq filter value)",
             QUERY,
-            "Applies a jq filter to a value.",
+            "The list of the results of a jq filter on a value.",
             (2, 2),
-            unavailable,
+            JQ,
         ),
         row(
             "search",
@@ -27,19 +27,25 @@ pub(super) fn rows() -> Vec<Row> {
     ]
 }
 
+#[cfg(feature = "jq")]
+const JQ: crate::engine::Native = jq::jq;
+#[cfg(not(feature = "jq"))]
+const JQ: crate::engine::Native = unavailable;
+
 #[cfg(feature = "search")]
 const SEARCH: crate::engine::Native = search::search;
 #[cfg(not(feature = "search"))]
 const SEARCH: crate::engine::Native = unavailable;
 
-fn unavailable(call: &crate::engine::call::Call<'_>, _args: &[crate::engine::K]) -> Outcome {
+#[cfg(not(all(feature = "jq", feature = "search")))]
+fn unavailable(call: &crate::engine::call::Call<'_>, _args: &[crate::engine::K]) -> super::Outcome {
     Err(crate::engine::run::soft(
         "unavailable",
         format!("{} is not available in this build", call.name),
     ))
 }
 
-#[cfg(feature = "search")]
+#[cfg(any(feature = "jq", feature = "search"))]
 fn failed(
     run: &crate::engine::run::Run,
     error: &svit_query::QueryError,
@@ -156,5 +162,44 @@ mod search {
     fn map<const N: usize>(entries: [(&str, Value); N]) -> Result<Value, ValueError> {
         let entries = entries.map(|(key, value)| (Text::from(key), value));
         Map::from_entries(entries).map(Value::Map)
+    }
+}
+
+#[cfg(feature = "jq")]
+mod jq {
+    use svit_query::jq::{Filter, JqOptions};
+    use svit_value::Value;
+
+    use super::super::host::leaving;
+    use super::super::{Outcome, text_at};
+    use super::failed;
+    use crate::engine::K;
+    use crate::engine::call::Call;
+
+    /// Ticks for a filter with a mistake, and one more for each byte of it: it was read all the same.
+    const REFUSED: u64 = 200;
+
+    pub(super) fn jq(call: &Call<'_>, args: &[K]) -> Outcome {
+        let filter = text_at(args, 0)?;
+        let input = leaving(call, &args[1])?;
+        let run = call.run;
+        let options = JqOptions {
+            // What the filter makes on the way and drops again counts too.
+            max_bytes: run.memory_left(),
+            limits: run.limits.value,
+            ..JqOptions::default()
+        };
+        let filter = match Filter::new(filter) {
+            Ok(filter) => filter,
+            Err(error) => {
+                run.charge(REFUSED + filter.len() as u64)?;
+                run.look_at_clock()?;
+                return Err(failed(run, &error));
+            }
+        };
+        let results = filter.run(&input, &options, run.host.meter());
+        run.look_at_clock()?;
+        let results = results.map_err(|error| failed(run, &error))?;
+        run.fresh(Value::List(results))
     }
 }

@@ -235,6 +235,12 @@ impl Run {
         Ok(())
     }
 
+    /// Bytes that the values of the run may still take.
+    #[cfg(feature = "jq")]
+    pub(crate) fn memory_left(&self) -> u64 {
+        self.memory.limit.saturating_sub(self.memory.live.get())
+    }
+
     /// A refusal of the host, which stops the run if it is hard.
     pub(crate) fn host_error(&self, error: HostError) -> Fault {
         let kind = match &*error.code {

@@ -21,16 +21,78 @@ fn code(source: &str) -> String {
     result.map_or_else(|error| error.code.to_string(), |value| value.to_string())
 }
 
+#[cfg(not(all(feature = "jq", feature = "search")))]
 #[test]
 fn a_question_whose_feature_is_off_is_a_failure_that_a_script_can_catch() {
-    let mut off = vec!["(jq \".\" 1)"];
-    if cfg!(not(feature = "search")) {
-        off.push("(search \"/memory\" \"x\")");
+    let questions = [
+        ("(jq \".\" 1)", cfg!(feature = "jq")),
+        ("(search \"/memory\" \"x\")", cfg!(feature = "search")),
+    ];
+    for (source, on) in questions {
+        if !on {
+            assert_eq!(code(source), "unavailable", "{source}");
+            let caught = format!("(result-ok? (safe-call (lambda () {source})))");
+            assert_eq!(code(&caught), "false", "{source}");
+        }
     }
-    for source in off {
-        assert_eq!(code(source), "unavailable", "{source}");
-        let caught = format!("(result-ok? (safe-call (lambda () {source})))");
-        assert_eq!(code(&caught), "false", "{source}");
+}
+
+#[cfg(feature = "jq")]
+mod jq {
+    use super::{code, run};
+
+    #[test]
+    fn rows() {
+        for (source, expected) in [
+            ("(jq \".a + 1\" (value-map \"a\" 1))", "[2]"),
+            ("(jq \".[]\" '(1 \"x\" null))", "[1, \"x\", null]"),
+            ("(jq \"empty\" 1)", "[]"),
+            ("(jq \"[.[] | select(. > 1)]\" (list 1 2 3))", "[[2, 3]]"),
+            ("(jq \".\" (lambda () 1))", "conversion"),
+            ("(jq \".a |\" 1)", "bad_filter"),
+            ("(jq \"error(1)\" 1)", "filter_failed"),
+            ("(jq \"range(2000)\" 1)", "filter_limit"),
+            ("(jq \"def f: try error(1) catch f; f\" 1)", "filter_limit"),
+            ("(jq 1 1)", "wrong_type"),
+            ("(jq \"[limit(9; repeat(1))] | length\" 1)", "[9]"),
+            ("(jq \"$ENV, now, input\" 1)", "bad_filter"),
+            ("(result-ok? (safe-call jq \".a.b\" 1))", "false"),
+        ] {
+            assert_eq!(code(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn it_is_charged_to_the_tick() {
+        for source in [
+            "(jq \"[range(50)] | add\" null)",
+            "(safe-call jq \".[\" null)",
+        ] {
+            let (result, ticks) = run(source, 1_000_000);
+            assert!(ticks > 200, "{source}");
+            assert_eq!(run(source, ticks), (result, ticks));
+            let (result, _) = run(source, ticks - 1);
+            assert_eq!(result.unwrap_err().code.as_str(), "out_of_ticks");
+        }
+    }
+
+    #[test]
+    fn neither_filters_without_end_nor_filters_with_mistakes_outlast_the_ticks() {
+        for source in [
+            "(safe-call jq \"last(repeat(1))\" null)",
+            "(map (lambda (i) (safe-call jq (concat \".[\" (to-string i)) null)) (range 10000))",
+            "(all? (lambda (i) (list? (jq \"[range(999)]\" null))) (range 10000))",
+        ] {
+            assert_eq!(code(source), "out_of_ticks", "{source}");
+        }
+    }
+
+    #[test]
+    fn values_made_on_the_way_are_bounded() {
+        let doubling = "(jq \"reduce range(60) as $i (\\\"x\\\"; . + .) | length\" null)";
+        assert_eq!(code(doubling), "filter_limit");
+        let large = "(jq \"[range(400000)]\" null)";
+        assert_ne!(code(large).chars().next(), Some('['));
     }
 }
 
