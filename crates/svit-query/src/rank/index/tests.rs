@@ -100,4 +100,26 @@ proptest! {
             );
         }
     }
+
+    /// Small changes of a large list leave segments in which some texts are deleted and others not.
+    #[test]
+    fn after_small_edits_too(
+        notes in proptest::collection::vec(text(), 30..40),
+        edits in proptest::collection::vec((0usize..30, text()), 1..12),
+    ) {
+        let mut list = List::from_values(notes).unwrap();
+        let mut followed = RankIndex::new(&Value::List(list.clone())).unwrap();
+        for (at, text) in edits {
+            list.set(at, text).unwrap();
+            followed.update(&Value::List(list.clone())).unwrap();
+        }
+        let fresh = RankIndex::new(&Value::List(list)).unwrap();
+        for query in ["teal", "red door", "\"teal red\""] {
+            let options = RankOptions::default();
+            prop_assert_eq!(
+                followed.rank(&Path::root(), query, &options).unwrap(),
+                fresh.rank(&Path::root(), query, &options).unwrap()
+            );
+        }
+    }
 }
