@@ -1,3 +1,5 @@
+//! The index against a fresh one, and what a question of each form finds.
+
 use proptest::prelude::*;
 use svit_value::{List, Map, value};
 
