@@ -117,6 +117,9 @@ fn run(program: &Path, name: &str, place: &Path, seconds: u64) -> Result<(), Str
     let mut fuzzer = std::process::Command::new(program);
     fuzzer.arg(&corpus);
     fuzzer.arg(format!("-max_total_time={seconds}"));
+    // The same inputs in the same order each time, so that a change that lands was tried on what the
+    // next run tries; more seconds reach new ones.
+    fuzzer.arg("-seed=1");
     fuzzer.arg(format!("-artifact_prefix={}/{name}-", place.display()));
     // Longer than this for one input is a finding, and so is more memory than this.
     fuzzer.args([
