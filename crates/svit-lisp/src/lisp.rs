@@ -1,10 +1,9 @@
 //! `Lisp`: the language as the rest of svit sees it, one value behind the guest seam.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, Position, Program};
-use svit_value::{Value, ValueLimits};
+use svit_value::Value;
 
 use crate::cache::Cache;
 use crate::engine::{self, Compiled};
@@ -133,22 +132,7 @@ fn parse(source: &str, limits: &GuestLimits) -> Result<Compiled, LispError> {
 
 /// The limits that a host has unless it says otherwise, for checking a text where there is no host.
 pub fn standard_limits() -> GuestLimits {
-    GuestLimits {
-        max_execution: Duration::from_secs(1),
-        max_memory: 8 << 20,
-        max_call_stack: 1_024,
-        max_value_stack: 4_096,
-        max_names: 1_024,
-        max_syntax_depth: 64,
-        max_integer_bits: 64,
-        max_source_bytes: 64 << 10,
-        value: ValueLimits {
-            max_depth: 32,
-            max_nodes: 100_000,
-            max_text_bytes: 1 << 20,
-            ..ValueLimits::default()
-        },
-    }
+    GuestLimits::default()
 }
 
 /// Checks a text as [`Guest::check`] does, on a thread with enough stack; `limits` bound it.

@@ -125,6 +125,28 @@ pub struct GuestLimits {
     pub value: ValueLimits,
 }
 
+impl Default for GuestLimits {
+    /// What a process grants unless its host chooses otherwise.
+    fn default() -> Self {
+        Self {
+            max_execution: Duration::from_secs(1),
+            max_memory: 8 << 20,
+            max_call_stack: 1_024,
+            max_value_stack: 4_096,
+            max_names: 1_024,
+            max_syntax_depth: 64,
+            max_integer_bits: 64,
+            max_source_bytes: 64 << 10,
+            value: ValueLimits {
+                max_depth: 32,
+                max_nodes: 100_000,
+                max_text_bytes: 1 << 20,
+                ..ValueLimits::default()
+            },
+        }
+    }
+}
+
 /// A program as it stands in `/lib`, or given for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {

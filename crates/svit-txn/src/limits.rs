@@ -262,3 +262,18 @@ impl Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_without_a_process_gets_what_a_process_grants() {
+        let millis = Limits::default().max_execution_millis;
+        let granted = Limits::default().guest_limits(Duration::from_millis(millis));
+        let mut standard = GuestLimits::default();
+        // The encoding of one value is bounded by the whole process, which a guest alone has not.
+        standard.value.max_bytes = granted.value.max_bytes;
+        assert_eq!(granted, standard);
+    }
+}

@@ -7,24 +7,12 @@ use std::time::Duration;
 use svit_lisp::{LANGUAGE, Lisp, Script};
 use svit_tree::guest::{Guest, GuestError, GuestLimits, Host, HostError, LogLevel, Meter, Program};
 use svit_tree::{Mutation, Op, Path, apply, lookup};
-use svit_value::{Text, Value, ValueLimits, value};
+use svit_value::{Text, Value, value};
 
 pub(crate) fn limits() -> GuestLimits {
     GuestLimits {
         max_execution: Duration::from_secs(20),
-        max_memory: 8 << 20,
-        max_call_stack: 1_024,
-        max_value_stack: 4_096,
-        max_names: 1_024,
-        max_syntax_depth: 64,
-        max_integer_bits: 64,
-        max_source_bytes: 64 << 10,
-        value: ValueLimits {
-            max_depth: 32,
-            max_nodes: 100_000,
-            max_text_bytes: 1 << 20,
-            ..ValueLimits::default()
-        },
+        ..GuestLimits::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use svit_tree::Path;
 use svit_tree::guest::{Guest, GuestError, GuestLimits, Host, HostError, LogLevel, Meter, Program};
-use svit_value::{Text, Value, ValueLimits};
+use svit_value::{Text, Value};
 
 use super::Subject;
 
@@ -19,19 +19,7 @@ const MAX_EXEC: usize = 8;
 pub(super) fn limits() -> GuestLimits {
     GuestLimits {
         max_execution: Duration::from_secs(30),
-        max_memory: 8 << 20,
-        max_call_stack: 1_024,
-        max_value_stack: 4_096,
-        max_names: 1_024,
-        max_syntax_depth: 64,
-        max_integer_bits: 64,
-        max_source_bytes: 64 << 10,
-        value: ValueLimits {
-            max_depth: 32,
-            max_nodes: 100_000,
-            max_text_bytes: 1 << 20,
-            ..ValueLimits::default()
-        },
+        ..GuestLimits::default()
     }
 }
 
