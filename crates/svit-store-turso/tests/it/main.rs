@@ -15,6 +15,7 @@ mod common;
 mod conformance;
 mod contract;
 mod damage;
+mod golden;
 mod kill;
 mod open;
 mod process;
