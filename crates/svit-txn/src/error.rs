@@ -62,6 +62,16 @@ pub enum Error {
         /// Its language.
         language: Text,
     },
+    /// A hook refused the activation before it ran.
+    #[error("refused by {hook}: {message}")]
+    Refused {
+        /// The hook.
+        hook: Text,
+        /// The hook's name for the reason, in snake case; this is the error's [`code`](Self::code).
+        code: Text,
+        /// The hook's words for it.
+        message: Text,
+    },
     /// A script was refused, or stopped.
     #[error(transparent)]
     Guest(Box<GuestError>),
@@ -196,6 +206,7 @@ impl Error {
             Self::NoScript { .. } => "no_script",
             Self::BadScript { .. } => "bad_script",
             Self::UnknownLanguage { .. } => "unknown_language",
+            Self::Refused { code, .. } => code,
             Self::Guest(e) => &e.code,
             Self::Changed { .. } => "changed",
             Self::Occupied { .. } => "occupied",

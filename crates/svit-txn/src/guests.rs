@@ -100,17 +100,19 @@ fn contained<T>(
 /// The longest text that is taken from a guest's error, in bytes; `GuestError` promises it.
 const MAX_ERROR_TEXT: usize = 1_024;
 
+/// Cuts a text that others made at what an error may hold.
+pub(crate) fn cut(text: &mut Text) {
+    if text.len() > MAX_ERROR_TEXT {
+        let mut end = MAX_ERROR_TEXT;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        *text = Text::from(&text[..end]);
+    }
+}
+
 /// An error whose texts are no longer than a guest may make them.
 fn bounded(mut error: GuestError) -> GuestError {
-    let cut = |text: &mut Text| {
-        if text.len() > MAX_ERROR_TEXT {
-            let mut end = MAX_ERROR_TEXT;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            *text = Text::from(&text[..end]);
-        }
-    };
     cut(&mut error.code);
     cut(&mut error.message);
     if let Some(refusal) = &mut error.host {

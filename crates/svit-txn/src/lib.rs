@@ -38,6 +38,7 @@
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
 //! | several clients, one process | [`control`] |
 //! | to be told what was committed | [`Observer`] |
+//! | a say before scripts run, a look after each commit | [`Hook`], [`Proposed`], [`Refusal`], [`Attachments`] |
 //! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
 //! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
 //! | how much of everything is allowed | [`Limits`], [`LimitKind`] |
@@ -51,7 +52,7 @@
 //!
 //! # Features
 //! `lisp` (default): the built-in guest language, `svit-lisp`. Without it a process runs only the
-//! guests that are registered with [`ProcessBuilder::guest`] and [`DurableProcess::resume_with`].
+//! guests that are registered with [`ProcessBuilder::guest`] and [`Attachments::guest`].
 
 pub mod control;
 
@@ -61,6 +62,7 @@ mod codec;
 mod durable;
 mod error;
 mod guests;
+mod hooks;
 mod limits;
 mod memory_store;
 mod outbox;
@@ -82,6 +84,7 @@ pub use durable::{
 };
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
+pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use outbox::Intent;

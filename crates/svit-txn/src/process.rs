@@ -11,6 +11,7 @@ use svit_value::{Digest, Map, Text, Value};
 
 use crate::activation::{Activation, Finished, Job, NotCommitted, run};
 use crate::guests::{self, Guests};
+use crate::hooks::{Attachments, Hook, Hooks, News};
 use crate::outbox::Intent;
 use crate::state::{State, Transition, check_size};
 use crate::working::{check_access, check_scripts};
@@ -48,6 +49,7 @@ pub struct Process {
     /// Held while a guest runs and while a host change is made.
     turn: Mutex<()>,
     state: Mutex<State>,
+    news: News,
 }
 
 impl Process {
@@ -65,6 +67,7 @@ impl Process {
             guests,
             turn: Mutex::new(()),
             state: Mutex::new(state),
+            news: News::default(),
         }
     }
 
@@ -76,10 +79,32 @@ impl Process {
         self
     }
 
+    /// The process with a hook more, behind those that it has; for use after
+    /// [`restore`](Self::restore) and [`fork`](Self::fork), since hooks are neither stored nor
+    /// inherited.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        let mut hooks = self.news.hooks().clone();
+        hooks.add(hook);
+        self.news = News::new(hooks);
+        self
+    }
+
     /// Takes the parts that a durable process continues with.
-    pub(crate) fn into_parts(self) -> (Guests, State) {
+    pub(crate) fn into_parts(self) -> (Attachments, State) {
+        let attached = Attachments {
+            guests: self.guests,
+            hooks: self.news.hooks().clone(),
+        };
         let state = self.state.into_inner();
-        (self.guests, state.unwrap_or_else(PoisonError::into_inner))
+        (attached, state.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a transition the newest version.
+    fn publish(&self, mut newest: MutexGuard<'_, State>, transition: Transition) -> Change {
+        *newest = transition.after;
+        self.news.push(&transition.change);
+        transition.change
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -199,13 +224,13 @@ impl Process {
         &self,
         edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
     ) -> Result<Change, Error> {
+        let _delivery = self.news.delivery();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state();
         let tree = Transaction::run(&state, &self.guests, edit)?;
-        let mut newest = self.lock();
+        let newest = self.lock();
         let transition = newest.prepare(Source::Host, newest.rebased(&state, tree)?)?;
-        *newest = transition.after;
-        Ok(transition.change)
+        Ok(self.publish(newest, transition))
     }
 
     /// Runs the script at `path`, `/lib/<name>`, and commits what it did as one transition. Blocks.
@@ -216,12 +241,16 @@ impl Process {
     pub fn exec(&self, path: impl IntoPath, input: impl Into<Value>) -> Result<Activation, Error> {
         let job = Job::Script(path.into_path()?);
         let input = input.into();
+        let _delivery = self.news.delivery();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let hooks = self.news.hooks();
+        hooks.ask(&state.address, state.version, &job, &input)?;
         for _ in 0..MAX_RUNS {
-            let finished = run(&self.state(), &self.guests, &job, input.clone())?;
+            let finished = run(&state, &self.guests, &job, input.clone())?;
             match self.commit(&finished) {
                 Ok(activation) => return Ok(activation),
-                Err(NotCommitted::Stale) => {}
+                Err(NotCommitted::Stale) => state = self.state(),
                 Err(NotCommitted::Failed(error)) => return Err(error),
             }
         }
@@ -229,9 +258,9 @@ impl Process {
     }
 
     fn commit(&self, finished: &Finished) -> Result<Activation, NotCommitted> {
-        let mut state = self.lock();
+        let state = self.lock();
         let (transition, activation) = finished.commit_on(&state)?;
-        *state = transition.after;
+        self.publish(state, transition);
         Ok(activation)
     }
 
@@ -241,9 +270,11 @@ impl Process {
     /// # Errors
     /// The inbox is full, or the message is too large.
     pub fn enqueue(&self, message: impl Into<Value>) -> Result<u64, Error> {
-        let mut state = self.lock();
+        let _delivery = self.news.delivery();
+        let state = self.lock();
         let (tree, sequence) = state.enqueue(message.into())?;
-        *state = state.prepare(Source::Inbox, tree)?.after;
+        let transition = state.prepare(Source::Inbox, tree)?;
+        self.publish(state, transition);
         Ok(sequence)
     }
 
@@ -252,9 +283,11 @@ impl Process {
     /// # Errors
     /// [`Error::NoMessage`].
     pub fn acknowledge(&self, sequence: u64) -> Result<(), Error> {
-        let mut state = self.lock();
+        let _delivery = self.news.delivery();
+        let state = self.lock();
         let tree = state.acknowledge(sequence)?;
-        *state = state.prepare(Source::Inbox, tree)?.after;
+        let transition = state.prepare(Source::Inbox, tree)?;
+        self.publish(state, transition);
         Ok(())
     }
 
@@ -283,14 +316,16 @@ impl Process {
     /// # Errors
     /// [`Error::NoIntent`]; [`Error::Changed`] if it has another message.
     pub fn acknowledge_intent(&self, id: &str, message: Digest) -> Result<(), Error> {
-        let mut state = self.lock();
+        let _delivery = self.news.delivery();
+        let state = self.lock();
         let tree = state.delivered(id, message)?;
-        *state = state.prepare(Source::Host, tree)?.after;
+        let transition = state.prepare(Source::Host, tree)?;
+        self.publish(state, transition);
         Ok(())
     }
 
     /// A child that starts with this process's memory, scripts and limits at its newest version,
-    /// and with an identity of its own. O(1); the parent is not changed, now or later.
+    /// and with an identity of its own, without hooks. O(1); the parent is not changed, now or later.
     ///
     /// # Errors
     /// The address is malformed.
@@ -438,6 +473,7 @@ impl Transaction {
 pub struct ProcessBuilder {
     address: Address,
     guests: Guests,
+    hooks: Hooks,
     limits: Limits,
     memory: Map,
     library: Map,
@@ -449,6 +485,7 @@ impl ProcessBuilder {
         Self {
             address,
             guests: Guests::default(),
+            hooks: Hooks::default(),
             limits: Limits::default(),
             memory: Map::new(),
             library: Map::new(),
@@ -491,6 +528,12 @@ impl ProcessBuilder {
         self
     }
 
+    /// A hook, behind those that are there.
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.add(hook);
+        self
+    }
+
     fn note(&mut self, failure: Option<Error>) {
         self.failure = self.failure.take().or(failure);
     }
@@ -530,6 +573,8 @@ impl ProcessBuilder {
             tree,
             limits: Arc::new(self.limits),
         };
-        Ok(Process::new(base, self.guests, state))
+        let mut process = Process::new(base, self.guests, state);
+        process.news = News::new(self.hooks);
+        Ok(process)
     }
 }

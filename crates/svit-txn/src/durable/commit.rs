@@ -215,6 +215,9 @@ impl DurableProcess {
             .unwrap_or_else(PoisonError::into_inner);
         *published = flight.after;
         drop(published);
+        if let Some(change) = &flight.change {
+            self.inner.news.push(change);
+        }
         let end = committer.next_event;
         self.inner.events_end.store(end, Ordering::Release);
         let change = flight

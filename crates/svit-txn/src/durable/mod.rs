@@ -14,11 +14,11 @@ mod travel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use svit_tree::guest::Guest;
 use svit_tree::{Address, Caller, Change, IntoAddress, IntoPath, Listing, Source, Stat};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
+use crate::hooks::{Attachments, News};
 use crate::process::{Process, Transaction};
 use crate::state::State;
 use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
@@ -54,6 +54,7 @@ struct Inner {
     /// The number that the next thread event takes, as published.
     events_end: AtomicU64,
     observers: Observers,
+    news: News,
 }
 
 impl std::fmt::Debug for DurableProcess {
@@ -74,7 +75,7 @@ impl DurableProcess {
     /// [`StoreError::Unknown`](crate::StoreError::Unknown), and if this future is dropped,
     /// [`resume`](Self::resume) finds out whether the process is there.
     pub async fn create(store: Arc<dyn ProcessStore>, process: Process) -> Result<Self, Error> {
-        let (guests, mut state) = process.into_parts();
+        let (attached, mut state) = process.into_parts();
         let base = Base {
             address: state.address.clone(),
             version: state.version,
@@ -89,7 +90,7 @@ impl DurableProcess {
         let epoch = store
             .insert_base(base.clone(), blocks, Batch::default())
             .await?;
-        Ok(Self::new(store, guests, base, state, epoch, 0))
+        Ok(Self::new(store, attached, base, state, epoch, 0))
     }
 
     /// Takes over a process that is in a store: raises its epoch, so that an earlier owner can no
@@ -101,24 +102,20 @@ impl DurableProcess {
         store: Arc<dyn ProcessStore>,
         address: impl IntoAddress,
     ) -> Result<Self, Error> {
-        Self::resume_with(store, address, []).await
+        Self::resume_with(store, address, Attachments::new()).await
     }
 
-    /// As [`resume`](Self::resume), with guests for other languages than the built-in one. They are
-    /// no part of what is stored.
+    /// As [`resume`](Self::resume), with what is no part of what is stored: guests for other
+    /// languages than the built-in one, and hooks. Guests alone may be given as a list.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).
     pub async fn resume_with(
         store: Arc<dyn ProcessStore>,
         address: impl IntoAddress,
-        guests: impl IntoIterator<Item = Arc<dyn Guest>>,
+        attached: impl Into<Attachments>,
     ) -> Result<Self, Error> {
-        let address = address.into_address()?;
-        let mut own = Guests::default();
-        for guest in guests {
-            own.add(guest.language().to_owned(), guest);
-        }
+        let (address, attached) = (address.into_address()?, attached.into());
         let head = store.claim(&address).await?;
         let state = replay::state_at(&*store, &address, head.version).await?;
         if state.head != head.digest || state.tree.digest() != head.root {
@@ -129,7 +126,7 @@ impl DurableProcess {
         }
         Ok(Self::new(
             store,
-            own,
+            attached,
             head.base,
             state,
             head.epoch,
@@ -139,7 +136,7 @@ impl DurableProcess {
 
     fn new(
         store: Arc<dyn ProcessStore>,
-        guests: Guests,
+        attached: Attachments,
         base: Base,
         state: State,
         epoch: u64,
@@ -148,7 +145,7 @@ impl DurableProcess {
         Self {
             inner: Arc::new(Inner {
                 store,
-                guests,
+                guests: attached.guests,
                 address: state.address.clone(),
                 base,
                 turn: async_lock::Mutex::new(()),
@@ -156,6 +153,7 @@ impl DurableProcess {
                 published: RwLock::new(state),
                 events_end: AtomicU64::new(next_event),
                 observers: Observers::default(),
+                news: News::new(attached.hooks),
             }),
         }
     }
@@ -313,6 +311,7 @@ impl DurableProcess {
         &self,
         edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
     ) -> Result<Change, Error> {
+        let _delivery = self.inner.news.delivery();
         let _turn = self.inner.turn.lock().await;
         let mut committer = self.settled().await?;
         let tree = Transaction::run(&committer.state, &self.inner.guests, edit)?;
@@ -362,12 +361,14 @@ impl DurableProcess {
     /// A child with this process's memory, scripts and limits at its newest version, in the same
     /// store, which copies nothing: the child's base refers to the parent. The thread's events up
     /// to the last finished or failed turn are the child's too. O(1); the parent is not changed.
+    /// The child has the parent's guests and no hooks; to give it some, resume it with them.
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists); the address is malformed.
     /// An outcome that is not known is found out as after [`create`](Self::create).
     pub async fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
         let address = address.into_address()?;
+        let _delivery = self.inner.news.delivery();
         let committer = self.settled().await?;
         let parent = committer.state.clone();
         let events = self.turns_end().await?;

@@ -227,6 +227,7 @@ impl DurableProcess {
         if let Some(request) = &key {
             check_key(&request.key)?;
         }
+        let _delivery = self.inner.news.delivery();
         let _turn = if operation.needs_turn() {
             Some(self.inner.turn.lock().await)
         } else {
@@ -301,13 +302,20 @@ impl DurableProcess {
         if let Err(conflict) = check_version(&committer.state, expected) {
             return Ok((committer, Err(conflict)));
         }
+        // Hooks are asked once, about the version that the activation is first tried at.
+        let mut asked = Some(self.inner.news.hooks().clone());
         for _ in 0..MAX_RUNS {
             let state = committer.state.clone();
             drop(committer);
+            let hooks = asked.take().unwrap_or_default();
             let (job, input) = (job.clone(), input.clone());
             let working = Working::new(&state, self.inner.guests.clone());
             let abandoned = CancelOnDrop(working.clone());
-            let ran = blocking::unblock(move || run_in(&working, &state, &job, input)).await;
+            let ran = blocking::unblock(move || {
+                hooks.ask(&state.address, state.version, &job, &input)?;
+                run_in(&working, &state, &job, input)
+            })
+            .await;
             drop(abandoned);
             committer = self.settled().await?;
             if let Some(replayed) = self.replayed(key).await? {

@@ -4,6 +4,7 @@ use svit_tree::{Address, IntoAddress, IntoPath, Mutation, diff};
 use svit_value::Value;
 
 use super::{DurableProcess, replay};
+use crate::hooks::{Attachments, Hooks};
 use crate::process::fork_state;
 use crate::state::State;
 use crate::store::Batch;
@@ -63,9 +64,12 @@ impl DurableProcess {
         };
         let store = self.inner.store.clone();
         let epoch = store.insert_base(base.clone(), Vec::new(), batch).await?;
-        let guests = self.inner.guests.clone();
+        let attached = Attachments {
+            guests: self.inner.guests.clone(),
+            hooks: Hooks::default(),
+        };
         let state = transition.after;
-        Ok(Self::new(store, guests, base, state, epoch, events))
+        Ok(Self::new(store, attached, base, state, epoch, events))
     }
 
     /// The newest published version as a file. O(size).

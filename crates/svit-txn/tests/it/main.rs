@@ -14,6 +14,7 @@ mod damage;
 mod faults;
 mod golden;
 mod history;
+mod hooks;
 mod limits;
 mod matrix;
 mod observers;

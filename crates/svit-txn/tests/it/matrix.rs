@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use futures_lite::future::{self, block_on};
 use svit_testkit::fault::{Fault, FaultyStore};
-use svit_txn::{DurableProcess, Error, MemoryStore, Operation, ProcessStore, Submission};
+use svit_txn::{
+    DurableProcess, Error, Hook, MemoryStore, Operation, ProcessStore, Proposed, Refusal,
+    Submission,
+};
 use svit_value::value;
 
 use crate::steps::{Seen, Steps, builder, script, seen, seen_in_memory};
@@ -67,8 +70,27 @@ const FAILURES: &[(&str, &str)] = &[
     ("port none", "unavailable"),
 ];
 
+/// The input that the hook refuses, and the code it gives.
+const REFUSED: &str = "refused_by_a_hook";
+
+struct Guard;
+
+impl Hook for Guard {
+    fn name(&self) -> &str {
+        "guard"
+    }
+
+    fn before(&self, proposed: &Proposed<'_>) -> Result<(), Refusal> {
+        match proposed.input.as_str() {
+            Some(REFUSED) => Err(Refusal::new(REFUSED, "as the test wants")),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn process(name: &str) -> svit_txn::ProcessBuilder {
     builder(&format!("svit://local/{name}"))
+        .hook(Arc::new(Guard))
         .library(
             "nested",
             script("write /memory/nested true;send 2;log nested"),
@@ -129,6 +151,22 @@ fn whatever_a_script_did_before_it_fails_leaves_nothing() {
                 assert_eq!(error.code(), *code, "{row}: {error}");
                 assert_eq!(seen_in_memory(&plain), was, "{row}");
             }
+
+            // The same work, refused by a hook.
+            durable.write("/lib/row", script(before)).await.unwrap();
+            plain.write("/lib/row", script(before)).unwrap();
+            let (was, head) = (
+                seen(&durable),
+                memory.load(durable.address()).await.unwrap(),
+            );
+            let error = durable.exec("/lib/row", REFUSED).await.unwrap_err();
+            assert_eq!(error.code(), REFUSED, "{staged}: {error}");
+            assert_eq!(seen(&durable), was, "{staged}, refused");
+            assert_eq!(memory.load(durable.address()).await.unwrap(), head);
+            let was = seen_in_memory(&plain);
+            let error = plain.exec("/lib/row", REFUSED).unwrap_err();
+            assert_eq!(error.code(), REFUSED, "{staged}: {error}");
+            assert_eq!(seen_in_memory(&plain), was, "{staged}, refused");
         }
         // It still works, and what was stored is what it shows.
         let activation = durable.exec("/lib/counter", 3).await.unwrap();
