@@ -209,6 +209,7 @@ impl Reading<'_> {
             content: receipt.content,
             outcome: value(&receipt.outcome, place)?,
             version: receipt.version,
+            pinned_by: None,
         }))
     }
 
@@ -349,8 +350,10 @@ pub(crate) fn head(
         digest: row.digest,
         root: row.root,
         epoch: row.epoch,
-        base,
+        first_event: base.first_event(),
         next_event: row.next_event,
+        shared: base.shared(),
+        base,
     })
 }
 

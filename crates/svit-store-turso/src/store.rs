@@ -341,8 +341,14 @@ impl ProcessStore for TursoProcessStore {
         })
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        Box::pin(self.read(move |reading| reading.block(digest)))
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        Box::pin(async move {
+            self.read(move |reading| {
+                let blocks = digests.into_iter().map(|digest| reading.block(digest));
+                blocks.collect()
+            })
+            .await
+        })
     }
 
     fn addresses(

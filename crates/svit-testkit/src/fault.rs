@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::Address;
 use svit_txn::{
-    Base, Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey,
-    RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
+    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
+    Head, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult, StoredRecord,
+    ThreadEvent,
 };
 use svit_value::Digest;
 
@@ -294,8 +295,59 @@ impl ProcessStore for FaultyStore {
         self.read(self.inner.receipt(address, key))
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        self.read(self.inner.block(digest))
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        self.read(self.inner.blocks(digests))
+    }
+
+    fn put_checkpoint(
+        &self,
+        address: &Address,
+        part: CheckpointPart,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        self.write(move || self.inner.put_checkpoint(&address, part))
+    }
+
+    fn checkpoints(
+        &self,
+        address: &Address,
+        at_or_before: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
+        self.read(self.inner.checkpoints(address, at_or_before, limit))
+    }
+
+    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        self.write(move || self.inner.cut(&address, epoch, base))
+    }
+
+    fn forks(
+        &self,
+        address: &Address,
+        below: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
+        self.read(self.inner.forks(address, below, limit))
+    }
+
+    fn trim_events(
+        &self,
+        address: &Address,
+        epoch: u64,
+        before: u64,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        self.write(move || self.inner.trim_events(&address, epoch, before))
+    }
+
+    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        self.write(move || self.inner.delete(&address, epoch))
+    }
+
+    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
+        self.write(move || self.inner.collect(steps))
     }
 
     fn addresses(

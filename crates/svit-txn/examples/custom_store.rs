@@ -167,6 +167,7 @@ fn read_batch(value: &Value) -> Option<Batch> {
             content,
             outcome: value.at(3)?.clone(),
             version: count(value.at(4))?,
+            pinned_by: None,
         })
     };
     let event = |value: &Value| {
@@ -181,6 +182,7 @@ fn read_batch(value: &Value) -> Option<Batch> {
         records: items(value, 0).map(record).collect::<Option<_>>()?,
         receipts: items(value, 1).map(receipt).collect::<Option<_>>()?,
         events: items(value, 2).map(event).collect::<Option<_>>()?,
+        ..Batch::default()
     })
 }
 
@@ -294,8 +296,8 @@ impl ProcessStore for LogStore {
         Box::pin(async move { receipt?.await })
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        let block = self.is_open().map(|()| self.index.block(digest));
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        let block = self.is_open().map(|()| self.index.blocks(digests));
         Box::pin(async move { block?.await })
     }
 

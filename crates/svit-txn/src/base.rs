@@ -9,7 +9,7 @@ use crate::codec::{self, Fields};
 /// The name of the stored form.
 pub const BASE_FORMAT: &str = "svit-base@1";
 
-/// The start of a history. Records follow it, the first with `previous` = [`Base::digest`].
+/// The start of a history. Records follow it, the first with `previous` = [`Base::head`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// The process.
@@ -38,6 +38,23 @@ pub enum BaseKind {
         /// finished or failed turn. The child's own events are numbered from here.
         events: u64,
     },
+    /// What was before has been dropped, or is in another store: the blocks of the whole root stand
+    /// in the store with the base.
+    Checkpoint {
+        /// The digest of the record of that version, which the next record follows.
+        record: Digest,
+        /// Thread events that are shared with a parent, for a history that began as a fork.
+        thread: Option<SharedThread>,
+    },
+}
+
+/// Thread events of a parent that are a fork's too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedThread {
+    /// The parent.
+    pub parent: Address,
+    /// The number of the first event that is not shared.
+    pub events: u64,
 }
 
 impl Base {
@@ -61,6 +78,18 @@ impl Base {
                 ("record", codec::digest(*record)),
                 ("events", codec::count(*events)),
             ]),
+            BaseKind::Checkpoint { record, thread } => {
+                entries.extend([
+                    ("kind", Value::from("checkpoint")),
+                    ("record", codec::digest(*record)),
+                ]);
+                if let Some(SharedThread { parent, events }) = thread {
+                    entries.extend([
+                        ("parent", Value::from(parent.as_str())),
+                        ("events", codec::count(*events)),
+                    ]);
+                }
+            }
         }
         // A map of scalars is two levels deep, so this cannot fail.
         Value::Map(Map::from_entries(entries).unwrap_or_default()).encode()
@@ -84,6 +113,19 @@ impl Base {
                 },
                 8,
             ),
+            "checkpoint" => {
+                let shared = fields.has("parent");
+                let thread = match shared {
+                    true => Some(SharedThread {
+                        parent: fields.address("parent")?,
+                        events: fields.count("events")?,
+                    }),
+                    false => None,
+                };
+                let record = fields.digest("record")?;
+                let kind = BaseKind::Checkpoint { record, thread };
+                (kind, if shared { 8 } else { 6 })
+            }
             other => return Err(fields.bad("kind", &format!("unknown kind {other:?}"))),
         };
         fields.exactly(count)?;
@@ -96,15 +138,38 @@ impl Base {
     }
 
     /// The number of the first thread event that is not shared with a parent.
-    pub const fn first_event(&self) -> u64 {
+    pub fn first_event(&self) -> u64 {
+        self.shared().map_or(0, |shared| shared.events)
+    }
+
+    /// The thread events that are shared with a parent, as they were when the history began.
+    pub fn shared(&self) -> Option<SharedThread> {
         match &self.kind {
-            BaseKind::Created => 0,
-            BaseKind::Forked { events, .. } => *events,
+            BaseKind::Created => None,
+            BaseKind::Forked { parent, events, .. } => Some(SharedThread {
+                parent: parent.clone(),
+                events: *events,
+            }),
+            BaseKind::Checkpoint { thread, .. } => thread.clone(),
         }
     }
 
     /// BLAKE3 of the stored form.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.to_bytes())
+    }
+
+    /// What the first record has as `previous`, and the head's digest before there is one: the
+    /// digest of the base, or of the record that a checkpoint stands for.
+    pub fn head(&self) -> Digest {
+        match &self.kind {
+            BaseKind::Checkpoint { record, .. } => *record,
+            BaseKind::Created | BaseKind::Forked { .. } => self.digest(),
+        }
+    }
+
+    /// Whether the blocks of the root stand in the store with the base.
+    pub const fn has_blocks(&self) -> bool {
+        !matches!(self.kind, BaseKind::Forked { .. })
     }
 }

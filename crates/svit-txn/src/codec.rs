@@ -110,6 +110,10 @@ impl<'a> Fields<'a> {
         Err(self.bad("", &format!("{} fields, expected {count}", self.map.len())))
     }
 
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.map.contains_key(field)
+    }
+
     pub(crate) fn get(&self, field: &str) -> Result<&'a Value, RecordError> {
         self.map
             .get(field)

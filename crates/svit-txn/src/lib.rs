@@ -76,7 +76,7 @@ mod system;
 mod working;
 
 pub use activation::Activation;
-pub use base::{BASE_FORMAT, Base, BaseKind};
+pub use base::{BASE_FORMAT, Base, BaseKind, SharedThread};
 pub use codec::RecordError;
 pub use durable::{
     DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer, Operation, Outcome,
@@ -92,8 +92,9 @@ pub use process::{Process, ProcessBuilder, Transaction};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};
 pub use store::{
-    Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,
-    StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,
+    Batch, Block, BoxFuture, Checkpoint, CheckpointPart, CheckpointRef, Collected, EventQuery,
+    ForkRef, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult,
+    StoredRecord, ThreadEvent, check_batch,
 };
 pub use store_ext::ProcessStoreExt;
 pub use system::API_VERSION;

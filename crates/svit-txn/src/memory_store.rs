@@ -1,22 +1,29 @@
 //! `MemoryStore`: the reference store. Durable for as long as it lives.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod garbage;
+mod history;
+mod receipts;
+
+use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::Address;
-use svit_value::{Digest, Text};
+use svit_value::Digest;
 
 use crate::store::{
-    Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery,
-    StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,
+    Batch, Block, BoxFuture, Checkpoint, CheckpointPart, CheckpointRef, Collected, EventQuery,
+    ForkRef, Head, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult,
+    StoredRecord, ThreadEvent,
 };
 use crate::{Base, BaseKind};
+use history::History;
 
 /// A store in memory, for tests and for processes that need not outlive the program. Clones are the
 /// same store.
 ///
-/// Of each client of a process the newest 1,024 receipts are kept. Clones are the same store.
+/// Each method holds one lock for as long as it works; [`collect`](ProcessStore::collect) does all
+/// its work in one piece.
 ///
 /// ```
 /// use svit_txn::{MemoryStore, ProcessStore, StoreError};
@@ -36,40 +43,6 @@ pub struct MemoryStore {
 struct Tables {
     processes: BTreeMap<Address, History>,
     blocks: HashMap<Digest, Vec<u8>>,
-}
-
-#[derive(Debug)]
-struct History {
-    base: Base,
-    epoch: u64,
-    records: Vec<StoredRecord>,
-    receipts: BTreeMap<Text, ClientReceipts>,
-    events: Vec<ThreadEvent>,
-}
-
-/// How many receipts are kept of each client.
-const RECEIPTS_PER_CLIENT: usize = 1_024;
-
-/// The newest receipts of one client.
-#[derive(Debug, Default)]
-struct ClientReceipts {
-    by_request: BTreeMap<Text, Receipt>,
-    oldest_first: VecDeque<Text>,
-}
-
-impl ClientReceipts {
-    fn add(&mut self, receipt: Receipt) {
-        let request = receipt.key.request.clone();
-        if self.by_request.insert(request.clone(), receipt).is_some() {
-            self.oldest_first.retain(|known| *known != request);
-        }
-        self.oldest_first.push_back(request);
-        if self.oldest_first.len() > RECEIPTS_PER_CLIENT
-            && let Some(oldest) = self.oldest_first.pop_front()
-        {
-            self.by_request.remove(&oldest);
-        }
-    }
 }
 
 impl MemoryStore {
@@ -100,35 +73,41 @@ impl Tables {
             })
     }
 
+    /// The history of a process, for its owner.
+    fn owned(&mut self, address: &Address, epoch: u64) -> StoreResult<&mut History> {
+        let history = self.history_mut(address)?;
+        if history.epoch != epoch {
+            return Err(StoreError::Fenced {
+                address: address.clone(),
+                epoch,
+                actual: history.epoch,
+            });
+        }
+        Ok(history)
+    }
+
     fn insert_base(&mut self, base: Base, blocks: Vec<Block>, batch: Batch) -> StoreResult<u64> {
         let address = base.address.clone();
         if self.processes.contains_key(&address) {
             return Err(StoreError::AlreadyExists { address });
         }
-        let bad = |why: &str| StoreError::BadBatch {
-            address: base.address.clone(),
-            why: why.to_owned(),
-        };
         if let BaseKind::Forked { parent, record, .. } = &base.kind
             && self.history(parent)?.point(base.version) != Some((*record, base.root))
         {
-            return Err(bad("the parent has another record or root at that version"));
+            let why = "the parent has another record or root at that version";
+            return Err(bad(&address, why));
         }
-        if let Some(block) = blocks.iter().find(|b| Digest::of(&b.data) != b.digest) {
-            return Err(bad(&format!("block {} has other bytes", block.digest)));
-        }
-        let mut history = History {
-            base,
-            epoch: 1,
-            records: Vec::new(),
-            receipts: BTreeMap::new(),
-            events: Vec::new(),
-        };
+        check_blocks(&address, &blocks)?;
+        let mut history = History::new(base);
         history.append(batch)?;
-        let blocks = blocks.into_iter().map(|block| (block.digest, block.data));
-        self.blocks.extend(blocks);
+        self.put_blocks(blocks);
         self.processes.insert(address, history);
         Ok(1)
+    }
+
+    fn put_blocks(&mut self, blocks: Vec<Block>) {
+        let blocks = blocks.into_iter().map(|block| (block.digest, block.data));
+        self.blocks.extend(blocks);
     }
 
     fn append(
@@ -138,14 +117,7 @@ impl Tables {
         epoch: u64,
         batch: Batch,
     ) -> StoreResult<()> {
-        let history = self.history_mut(address)?;
-        if history.epoch != epoch {
-            return Err(StoreError::Fenced {
-                address: address.clone(),
-                epoch,
-                actual: history.epoch,
-            });
-        }
+        let history = self.owned(address, epoch)?;
         let head = history.head();
         if head.digest != expected {
             return Err(StoreError::Conflict {
@@ -157,42 +129,102 @@ impl Tables {
         }
         history.append(batch)
     }
-}
 
-impl History {
-    fn head(&self) -> Head {
-        let newest = self.records.last();
-        Head {
-            version: newest.map_or(self.base.version, |record| record.version),
-            digest: newest.map_or_else(|| self.base.digest(), |record| record.digest),
-            root: newest.map_or(self.base.root, |record| record.root),
-            epoch: self.epoch,
-            base: self.base.clone(),
-            next_event: self.base.first_event() + self.events.len() as u64,
+    fn put_checkpoint(&mut self, address: &Address, part: CheckpointPart) -> StoreResult<()> {
+        let checkpoint = part.checkpoint;
+        let history = self.history(address)?;
+        if history.is_whole(&checkpoint) {
+            return Ok(());
+        }
+        if history.point(checkpoint.version) != Some((checkpoint.record, checkpoint.root)) {
+            let why = "a checkpoint of another record or root than that version has";
+            return Err(bad(address, why));
+        }
+        if let Some(CheckpointRef {
+            address: of,
+            version,
+        }) = &part.since
+            && !self
+                .processes
+                .get(of)
+                .is_some_and(|history| history.has_blocks_of(*version))
+        {
+            return Err(bad(address, "what the checkpoint builds on is not there"));
+        }
+        check_blocks(address, &part.blocks)?;
+        let known = |digest| self.blocks.contains_key(&digest);
+        let brings_root = part
+            .blocks
+            .iter()
+            .any(|block| block.digest == checkpoint.root);
+        if part.last && !brings_root && !known(checkpoint.root) {
+            return Err(bad(address, "the root of the checkpoint is not there"));
+        }
+        self.history_mut(address)?
+            .next_part(&checkpoint, part.index, part.last)?;
+        self.put_blocks(part.blocks);
+        Ok(())
+    }
+
+    fn forks(&self, address: &Address, below: u64) -> StoreResult<Vec<ForkRef>> {
+        self.history(address)?;
+        let forks = self.processes.values().filter_map(|history| {
+            let fork = history.dependence_on(address)?;
+            (fork.version < below).then_some(fork)
+        });
+        let mut forks: Vec<ForkRef> = forks.collect();
+        forks.sort_by(|a, b| (a.version, &a.child).cmp(&(b.version, &b.child)));
+        Ok(forks)
+    }
+
+    fn refuse_forks(&self, address: &Address, below: u64) -> StoreResult<()> {
+        match self.forks(address, below)?.into_iter().next() {
+            None => Ok(()),
+            Some(ForkRef { child, version }) => Err(StoreError::Forked {
+                address: address.clone(),
+                child,
+                version,
+            }),
         }
     }
 
-    /// The digest of the record, or base, of a version, and its root.
-    fn point(&self, version: u64) -> Option<(Digest, Digest)> {
-        if version == self.base.version {
-            return Some((self.base.digest(), self.base.root));
-        }
-        let index = version.checked_sub(self.base.version + 1)?;
-        let record = self.records.get(usize::try_from(index).ok()?)?;
-        Some((record.digest, record.root))
+    fn cut(&mut self, address: &Address, epoch: u64, base: Base) -> StoreResult<()> {
+        self.owned(address, epoch)?.check_cut(&base)?;
+        self.refuse_forks(address, base.version)?;
+        self.history_mut(address)?.cut(base);
+        Ok(())
     }
 
-    /// Adds a batch, all of it or nothing.
-    fn append(&mut self, batch: Batch) -> StoreResult<()> {
-        let head = self.head();
-        check_batch(&head, &batch)?;
-        self.records.extend(batch.records);
-        self.events.extend(batch.events);
-        for receipt in batch.receipts {
-            let client = self.receipts.entry(receipt.key.client.clone());
-            client.or_default().add(receipt);
+    fn delete(&mut self, address: &Address, epoch: u64) -> StoreResult<()> {
+        self.owned(address, epoch)?;
+        self.refuse_forks(address, u64::MAX)?;
+        let Some(gone) = self.processes.remove(address) else {
+            return Ok(());
+        };
+        for history in self.processes.values_mut() {
+            history.inherit_events(&gone);
         }
         Ok(())
+    }
+}
+
+fn bad(address: &Address, why: &str) -> StoreError {
+    StoreError::BadBatch {
+        address: address.clone(),
+        why: why.to_owned(),
+    }
+}
+
+fn check_blocks(address: &Address, blocks: &[Block]) -> StoreResult<()> {
+    let wrong = blocks
+        .iter()
+        .find(|block| Digest::of(&block.data) != block.digest);
+    match wrong {
+        None => Ok(()),
+        Some(block) => Err(bad(
+            address,
+            &format!("block {} has other bytes", block.digest),
+        )),
     }
 }
 
@@ -236,11 +268,7 @@ impl ProcessStore for MemoryStore {
         address: &Address,
         query: RecordQuery,
     ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
-        done(self.tables().history(address).map(|history| {
-            let wanted = |record: &&StoredRecord| (query.from..=query.to).contains(&record.version);
-            let records = history.records.iter().filter(wanted);
-            records.take(query.limit).cloned().collect()
-        }))
+        done(self.tables().history(address).map(|it| it.records(query)))
     }
 
     fn events(
@@ -248,16 +276,7 @@ impl ProcessStore for MemoryStore {
         address: &Address,
         query: EventQuery,
     ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
-        done(self.tables().history(address).map(|history| {
-            let events = history.events.iter();
-            if query.newest_first {
-                let wanted = events.rev().filter(|event| event.seq <= query.from);
-                wanted.take(query.limit).cloned().collect()
-            } else {
-                let wanted = events.filter(|event| event.seq >= query.from);
-                wanted.take(query.limit).cloned().collect()
-            }
-        }))
+        done(self.tables().history(address).map(|it| it.events(query)))
     }
 
     fn receipt(
@@ -265,16 +284,68 @@ impl ProcessStore for MemoryStore {
         address: &Address,
         key: &ReceiptKey,
     ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
+        done(self.tables().history(address).map(|it| it.receipt(key)))
+    }
+
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
         let tables = self.tables();
-        let history = tables.history(address);
-        done(history.map(|history| {
-            let client = history.receipts.get(&key.client)?;
-            client.by_request.get(&key.request).cloned()
+        let blocks = digests.iter().map(|digest| tables.blocks.get(digest));
+        done(Ok(blocks.map(Option::<&Vec<u8>>::cloned).collect()))
+    }
+
+    fn put_checkpoint(
+        &self,
+        address: &Address,
+        part: CheckpointPart,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        done(self.tables().put_checkpoint(address, part))
+    }
+
+    fn checkpoints(
+        &self,
+        address: &Address,
+        at_or_before: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
+        done(
+            self.tables()
+                .history(address)
+                .map(|it| it.checkpoints(at_or_before, limit)),
+        )
+    }
+
+    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
+        done(self.tables().cut(address, epoch, base))
+    }
+
+    fn forks(
+        &self,
+        address: &Address,
+        below: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
+        done(self.tables().forks(address, below).map(|mut forks| {
+            forks.truncate(limit);
+            forks
         }))
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        done(Ok(self.tables().blocks.get(&digest).cloned()))
+    fn trim_events(
+        &self,
+        address: &Address,
+        epoch: u64,
+        before: u64,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let mut tables = self.tables();
+        done(tables.owned(address, epoch).map(|it| it.trim(before)))
+    }
+
+    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
+        done(self.tables().delete(address, epoch))
+    }
+
+    fn collect(&self, _steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
+        done(self.tables().collect())
     }
 
     fn addresses(

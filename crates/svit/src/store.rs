@@ -70,8 +70,55 @@
 //!         self.inside.receipt(address, key)
 //!     }
 //!
-//!     fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-//!         self.inside.block(digest)
+//!     fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+//!         self.inside.blocks(digests)
+//!     }
+//!
+//!     fn put_checkpoint(
+//!         &self,
+//!         address: &Address,
+//!         part: CheckpointPart,
+//!     ) -> BoxFuture<'_, StoreResult<()>> {
+//!         self.inside.put_checkpoint(address, part)
+//!     }
+//!
+//!     fn checkpoints(
+//!         &self,
+//!         address: &Address,
+//!         at_or_before: u64,
+//!         limit: usize,
+//!     ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
+//!         self.inside.checkpoints(address, at_or_before, limit)
+//!     }
+//!
+//!     fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
+//!         self.inside.cut(address, epoch, base)
+//!     }
+//!
+//!     fn forks(
+//!         &self,
+//!         address: &Address,
+//!         below: u64,
+//!         limit: usize,
+//!     ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
+//!         self.inside.forks(address, below, limit)
+//!     }
+//!
+//!     fn trim_events(
+//!         &self,
+//!         address: &Address,
+//!         epoch: u64,
+//!         before: u64,
+//!     ) -> BoxFuture<'_, StoreResult<()>> {
+//!         self.inside.trim_events(address, epoch, before)
+//!     }
+//!
+//!     fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
+//!         self.inside.delete(address, epoch)
+//!     }
+//!
+//!     fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
+//!         self.inside.collect(steps)
 //!     }
 //!
 //!     fn addresses(

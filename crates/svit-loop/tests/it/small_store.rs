@@ -6,8 +6,9 @@ use svit_loop::LoopError;
 use svit_model::{Message, Role, Scripted, ScriptedReply};
 use svit_tree::Address;
 use svit_txn::{
-    Base, Batch, Block, BoxFuture, EventQuery, Head, MemoryStore, ProcessStore, Receipt,
-    ReceiptKey, RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
+    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
+    Head, MemoryStore, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult,
+    StoredRecord, ThreadEvent,
 };
 use svit_value::{Digest, value};
 
@@ -81,8 +82,55 @@ impl ProcessStore for Small {
         self.0.receipt(address, key)
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        self.0.block(digest)
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        self.0.blocks(digests)
+    }
+
+    fn put_checkpoint(
+        &self,
+        address: &Address,
+        part: CheckpointPart,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        self.0.put_checkpoint(address, part)
+    }
+
+    fn checkpoints(
+        &self,
+        address: &Address,
+        at_or_before: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
+        self.0.checkpoints(address, at_or_before, limit)
+    }
+
+    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
+        self.0.cut(address, epoch, base)
+    }
+
+    fn forks(
+        &self,
+        address: &Address,
+        below: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
+        self.0.forks(address, below, limit)
+    }
+
+    fn trim_events(
+        &self,
+        address: &Address,
+        epoch: u64,
+        before: u64,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        self.0.trim_events(address, epoch, before)
+    }
+
+    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
+        self.0.delete(address, epoch)
+    }
+
+    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
+        self.0.collect(steps)
     }
 
     fn addresses(

@@ -55,12 +55,14 @@ fn append(name: &str, expected: Digest, seq: u64) -> Write {
             content: Digest::of(b""),
             outcome: Value::Null,
             version: 0,
+            pinned_by: None,
         }],
         events: vec![ThreadEvent {
             seq,
             kind: Text::from("k"),
             body: Value::Null,
         }],
+        ..Batch::default()
     };
     let rows = prepared::rows(&address, &batch).unwrap();
     Write::Append {

@@ -137,6 +137,7 @@ impl Model {
             content: Digest::of(&request.to_le_bytes()),
             outcome: value!({"ok": true, "request": (i64::try_from(request).unwrap())}),
             version: self.version + 1,
+            pinned_by: None,
         }
     }
 
@@ -154,6 +155,7 @@ impl Model {
             records: vec![self.record(size)],
             receipts: vec![self.receipt("client", self.version + 1)],
             events: vec![self.event()],
+            ..Batch::default()
         }
     }
 
@@ -226,8 +228,8 @@ impl Model {
             let found = store.receipt(address, &receipt.key).await?;
             assert_eq!(found.as_ref(), Some(receipt));
         }
-        let block = store.block(self.root.digest).await?;
-        assert_eq!(block.as_deref(), Some(&self.root.data[..]));
+        let block = store.blocks(vec![self.root.digest]).await?;
+        assert_eq!(block, [Some(self.root.data.clone())]);
         Ok(())
     }
 }

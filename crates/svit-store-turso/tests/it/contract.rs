@@ -190,7 +190,10 @@ async fn a_name_is_taken_once_and_an_unknown_one_is_not_found() {
     let append = store.append(&nobody, Digest::of(b""), 1, Batch::default());
     assert_eq!(code(append.await), "not_found");
     assert_eq!(store.receipt(model.address(), &key).await.unwrap(), None);
-    assert_eq!(store.block(Digest::of(b"none")).await.unwrap(), None);
+    assert_eq!(
+        store.blocks(vec![Digest::of(b"none")]).await.unwrap(),
+        [None]
+    );
 }
 
 #[tokio::test]

@@ -82,6 +82,8 @@ impl DurableProcess {
             records,
             receipts: receipt.into_iter().collect(),
             events,
+            unpin: Vec::new(),
+            max_receipts: after.limits.max_receipts,
         };
         if batch.is_empty() {
             return Ok(());

@@ -4,9 +4,9 @@ use svit_tree::Address;
 use svit_value::Digest;
 
 use super::replay::{damaged, lineage, read_record};
+use crate::Error;
 use crate::record::ProcessTransaction;
 use crate::store::{EventQuery, ProcessStore, RecordQuery, ThreadEvent};
-use crate::{Base, BaseKind, Error};
 
 /// Which transitions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +77,7 @@ pub(super) async fn events(
         owners.reverse();
     }
     let mut found: Vec<ThreadEvent> = Vec::new();
-    for (owner, end) in owners {
-        let first = owner.first_event();
+    for (owner, first, end) in owners {
         let wanted = query.limit - found.len();
         if wanted == 0 || first >= end {
             continue;
@@ -92,32 +91,34 @@ pub(super) async fn events(
             limit: wanted,
             newest_first: query.newest_first,
         };
-        let page = store.events(&owner.address, own).await?;
+        let page = store.events(&owner, own).await?;
         found.extend(page.into_iter().filter(|event| event.seq < end));
     }
     Ok(found)
 }
 
-/// The bases of a process and of those it shares events with, newest first, each with the number
-/// behind the last event that is shared with the process.
-async fn sharers(store: &dyn ProcessStore, address: &Address) -> Result<Vec<(Base, u64)>, Error> {
+/// A process and those it shares events with, newest first, each with the number of its own first
+/// event and the one behind the last that is shared.
+async fn sharers(
+    store: &dyn ProcessStore,
+    address: &Address,
+) -> Result<Vec<(Address, u64, u64)>, Error> {
     let (mut owner, mut end) = (address.clone(), u64::MAX);
-    let mut owners: Vec<(Base, u64)> = Vec::new();
+    let mut owners: Vec<(Address, u64, u64)> = Vec::new();
     loop {
-        let base = store.load(&owner).await?.base;
-        if owners
-            .iter()
-            .any(|(known, _)| known.address == base.address)
-        {
-            return Err(damaged(base.version, "a process is forked from itself"));
+        let head = store.load(&owner).await?;
+        if owners.iter().any(|(known, ..)| *known == owner) {
+            return Err(damaged(
+                head.base.version,
+                "a process is forked from itself",
+            ));
         }
-        let above = match &base.kind {
-            BaseKind::Created => None,
-            BaseKind::Forked { parent, events, .. } => Some((parent.clone(), end.min(*events))),
-        };
-        owners.push((base, end));
-        match above {
-            Some((parent, shared)) if shared > 0 => (owner, end) = (parent, shared),
+        let first = head.shared.as_ref().map_or(0, |shared| shared.events);
+        owners.push((owner, first, end));
+        match head.shared {
+            Some(shared) if shared.events > 0 => {
+                (owner, end) = (shared.parent, end.min(shared.events));
+            }
             _ => return Ok(owners),
         }
     }

@@ -1,6 +1,6 @@
 //! From a base and records to a state, checking everything on the way. No guest code runs here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use svit_tree::{Address, Tree};
@@ -13,6 +13,9 @@ use crate::{Base, BaseKind, Error, codec, system};
 
 /// How many records are read at a time.
 const PAGE: usize = 256;
+
+/// How many blocks are asked for at a time.
+const BLOCKS: usize = 256;
 
 /// A stretch of history under one address: from its base up to and including a version.
 #[derive(Debug)]
@@ -45,7 +48,7 @@ pub(super) async fn lineage(
         }
         seen.push(address.clone());
         let oldest = match base.kind {
-            BaseKind::Created => base.version,
+            BaseKind::Created | BaseKind::Checkpoint { .. } => base.version,
             BaseKind::Forked { .. } => 0,
         };
         if !(oldest..=newest).contains(&version) {
@@ -57,7 +60,7 @@ pub(super) async fn lineage(
         }
         // Up to its base, the history of a fork is its parent's.
         let next = match &base.kind {
-            BaseKind::Created => None,
+            BaseKind::Created | BaseKind::Checkpoint { .. } => None,
             BaseKind::Forked { parent, .. } => Some((parent.clone(), version.min(base.version))),
         };
         if next.is_none() || version > base.version {
@@ -118,7 +121,7 @@ async fn created(store: &dyn ProcessStore, base: &Base) -> Result<State, Error> 
     Ok(State {
         address: base.address.clone(),
         version: base.version,
-        head: base.digest(),
+        head: base.head(),
         tree: Tree::from_value(root)?,
         limits: Arc::default(),
     })
@@ -127,14 +130,16 @@ async fn created(store: &dyn ProcessStore, base: &Base) -> Result<State, Error> 
 /// All blocks below a root, by following their links.
 async fn fetch(store: &dyn ProcessStore, root: Digest) -> Result<HashMap<Digest, Vec<u8>>, Error> {
     let mut blocks = HashMap::new();
+    let mut asked = HashSet::from([root]);
     let mut wanted = vec![root];
-    while let Some(digest) = wanted.pop() {
-        if blocks.contains_key(&digest) {
-            continue;
-        }
-        // A missing block is reported by the decoder, which knows what it was for.
-        if let Some(data) = store.block(digest).await? {
-            wanted.extend(svit_value::links(&data)?);
+    while !wanted.is_empty() {
+        let page = wanted.split_off(wanted.len().saturating_sub(BLOCKS));
+        let found = store.blocks(page.clone()).await?;
+        for (digest, data) in page.into_iter().zip(found) {
+            // A missing block is reported by the decoder, which knows what it was for.
+            let Some(data) = data else { continue };
+            let links = svit_value::links(&data)?;
+            wanted.extend(links.into_iter().filter(|link| asked.insert(*link)));
             blocks.insert(digest, data);
         }
     }

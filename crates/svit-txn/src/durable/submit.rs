@@ -263,6 +263,7 @@ impl DurableProcess {
             content: request.content,
             outcome: extras.outcome,
             version,
+            pinned_by: None,
         });
         self.land(&mut committer, step, receipt, extras.events)
             .await?;

@@ -166,7 +166,10 @@ fn blocks_that_are_missing_or_damaged_are_noticed() {
                 }
             });
             both_refused(&store).await;
-            let len = store.inner.block(digest).await.unwrap().unwrap().len();
+            let len = store.inner.blocks(vec![digest]).await.unwrap()[0]
+                .as_ref()
+                .unwrap()
+                .len();
             for index in [0, len / 2, len - 1] {
                 store.blocks(move |wanted, block| {
                     if let Some(block) = block.as_mut().filter(|_| wanted == digest) {

@@ -91,7 +91,8 @@ impl OwnStore {
         {
             return Err(bad("a block has another digest"));
         }
-        let (version, digest, root) = (base.version, base.digest(), base.root);
+        let (version, digest, root) = (base.version, base.head(), base.root);
+        let shared = base.shared();
         let next_event = base.first_event();
         let head = Head {
             version,
@@ -99,7 +100,9 @@ impl OwnStore {
             root,
             epoch: 1,
             base,
+            first_event: next_event,
             next_event,
+            shared,
         };
         let (records, receipts, events) = Default::default();
         let mut kept = Kept {
@@ -212,9 +215,12 @@ impl ProcessStore for OwnStore {
         self.with(address, |kept| Ok(kept.receipts.get(key).cloned()))
     }
 
-    fn block(&self, digest: Digest) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
-        let block = self.0.lock().unwrap().blocks.get(&digest).cloned();
-        Box::pin(std::future::ready(Ok(block)))
+    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        let tables = self.0.lock().unwrap();
+        let found = digests
+            .iter()
+            .map(|digest| tables.blocks.get(digest).cloned());
+        Box::pin(std::future::ready(Ok(found.collect())))
     }
 
     fn addresses(

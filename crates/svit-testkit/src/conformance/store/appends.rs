@@ -101,6 +101,7 @@ async fn a_large_record_and_a_large_event_are_kept(store: Store) -> Result<(), S
             outcome: text.as_str().into(),
             ..receipt("client", "large")
         }],
+        ..Batch::default()
     };
     history
         .append(expected, batch.clone())
@@ -132,6 +133,7 @@ async fn a_stale_head_is_a_conflict_that_names_the_actual_one(store: Store) -> R
         records: late.grow(1)?,
         events: vec![event(history.next_event)],
         receipts: vec![receipt("client", "late")],
+        ..Batch::default()
     };
     let refused = history.append(stale, batch).await;
     let Err(StoreError::Conflict {
@@ -200,6 +202,7 @@ async fn records_that_do_not_follow_are_refused_with_their_batch(
             records,
             events: vec![event(history.next_event)],
             receipts: vec![receipt("client", "refused")],
+            ..Batch::default()
         };
         let refused = history.append(history.head, batch).await;
         ensure_refused!(refused, StoreError::BadBatch { .. }, "{what}");
@@ -238,6 +241,7 @@ async fn events_that_do_not_follow_are_refused_with_their_batch(
             records: ahead.grow(1)?,
             events: seqs.iter().map(|&seq| event(seq)).collect(),
             receipts: vec![receipt("client", "refused")],
+            ..Batch::default()
         };
         let refused = history.append(history.head, batch).await;
         ensure_refused!(
@@ -265,6 +269,7 @@ async fn of_two_appends_to_one_head_exactly_one_lands(store: Store) -> Result<()
                 receipts: vec![receipt("client", &text)],
                 records: vec![line.record(&text)?],
                 events: line.tell(1),
+                ..Batch::default()
             })
         };
         let names = [format!("left-{round}"), format!("right-{round}")];
@@ -338,6 +343,7 @@ async fn a_dropped_append_is_there_whole_or_not_at_all(store: Store) -> Result<(
             records: ahead.grow(2)?,
             events: ahead.tell(2),
             receipts: vec![receipt("client", &name)],
+            ..Batch::default()
         };
         // Polled once, then dropped.
         let _ = future::poll_once(history.append(history.head, batch)).await;

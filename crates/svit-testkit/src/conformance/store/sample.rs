@@ -66,7 +66,7 @@ impl History {
         Ok(Self {
             store: store.clone(),
             epoch,
-            head: base.digest(),
+            head: base.head(),
             root: base.root,
             version: base.version,
             next_event: 0,
@@ -93,7 +93,7 @@ impl History {
     pub(super) fn at(&self, base: Base, epoch: u64) -> Self {
         Self {
             epoch,
-            head: base.digest(),
+            head: base.head(),
             root: base.root,
             version: base.version,
             next_event: base.first_event(),
@@ -160,6 +160,7 @@ impl History {
             receipts: (0..count)
                 .map(|n| receipt("extended", &format!("{}-{n}", self.version)))
                 .collect(),
+            ..Batch::default()
         };
         self.append(expected, batch.clone()).await.map_err(said)?;
         Ok(batch)
@@ -173,7 +174,9 @@ impl History {
             root: self.root,
             epoch: self.epoch,
             base: self.base.clone(),
+            first_event: self.base.first_event(),
             next_event: self.next_event,
+            shared: self.base.shared(),
         }
     }
 
@@ -258,5 +261,6 @@ pub(super) fn receipt(client: &str, request: &str) -> Receipt {
         content: Digest::of(request.as_bytes()),
         outcome: Value::from(request),
         version: 0,
+        pinned_by: None,
     }
 }
