@@ -8,10 +8,12 @@ use svit_tree::{Node, Path, Source};
 use svit_value::{Digest, Value};
 
 use crate::Error;
+use crate::calls::Made;
 use crate::guests::{Guests, script_at};
 use crate::outbox::Intent;
+use crate::ports::{PortCall, port_at};
 use crate::state::{State, Transition};
-use crate::working::{Draft, LogRecord, Read, Working};
+use crate::working::{Draft, LogRecord, Read, Surroundings, Working};
 
 /// What an activation did, once it is committed.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +38,16 @@ pub struct Activation {
     pub budget: u64,
     /// Its first reads, at most 32.
     pub loaded: Vec<Read>,
-    /// Wall clock of the guest's run. Never in the root.
+    /// The port calls that it made, in order.
+    pub ports: Vec<PortCall>,
+    /// Wall clock of the guest's run, the waits for ports included. Never in the root.
     pub wall: Duration,
 }
 
 /// A program to run, and what to call it in diagnostics.
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
-    /// A script of the library.
+    /// A script of the library, or a port at `/ports/<name>`.
     Script(Path),
     /// A script that is given and not kept.
     Source(Box<Program>),
@@ -54,6 +58,7 @@ pub(crate) enum Job {
 pub(crate) struct Finished {
     started_at: State,
     draft: Draft,
+    calls: Made,
     output: Value,
     ticks: u64,
     budget: u64,
@@ -67,7 +72,11 @@ pub(crate) fn run(
     job: &Job,
     input: Value,
 ) -> Result<Finished, Error> {
-    run_in(&Working::new(state, guests.clone()), state, job, input)
+    let around = Surroundings {
+        guests: guests.clone(),
+        calls: None,
+    };
+    run_in(&Working::new(state, around), state, job, input)
 }
 
 /// The same in a working copy that is there already, so that it can be cancelled.
@@ -77,14 +86,10 @@ pub(crate) fn run_in(
     job: &Job,
     input: Value,
 ) -> Result<Finished, Error> {
-    let (path, program) = match job {
-        Job::Script(path) => (path.clone(), script_at(&state.tree, path)?),
-        Job::Source(program) => (Path::root(), (**program).clone()),
-    };
     let started = Instant::now();
     let span =
         tracing::debug_span!("activation", address = %state.address, version = state.version);
-    let output = span.in_scope(|| working.run(&path, &program, input))?;
+    let output = span.in_scope(|| perform(working, state, job, input))?;
     let wall = started.elapsed();
     let meter = svit_tree::guest::Host::meter(&**working);
     let (ticks, budget) = (meter.used(), meter.budget());
@@ -97,11 +102,22 @@ pub(crate) fn run_in(
     Ok(Finished {
         started_at: state.clone(),
         draft: working.finish()?,
+        calls: working.calls_made(),
         output,
         ticks,
         budget,
         wall,
     })
+}
+
+fn perform(working: &Arc<Working>, state: &State, job: &Job, input: Value) -> Result<Value, Error> {
+    match job {
+        Job::Script(path) => match port_at(path) {
+            Some(port) => working.call_port(port, input),
+            None => working.run(path, &script_at(&state.tree, path)?, input),
+        },
+        Job::Source(program) => working.run(&Path::root(), program, input),
+    }
 }
 
 /// Why a run cannot be committed on top of the newest state.
@@ -130,11 +146,15 @@ impl Finished {
         let changed = |node: &Node| newest.tree.node(*node) != started.tree.node(*node);
         let mut stale = Node::ALL.iter().filter(|node| changed(node));
         if stale.any(|&node| self.draft.nodes_read[node as usize]) {
-            return Err(NotCommitted::Stale);
+            return Err(match &self.calls.wrote {
+                None => NotCommitted::Stale,
+                Some(port) => Error::NotRepeatable { port: port.clone() }.into(),
+            });
         }
         let tree = newest.rebased(started, self.draft.tree.clone())?;
         let (tree, messages) = newest.send(&tree, &self.draft.messages)?;
-        let transition = newest.prepare(Source::Activation, tree)?;
+        let calls = self.calls.ended.clone();
+        let transition = newest.prepare_with(Source::Activation, tree, calls.clone())?;
         let paths = &transition.change.paths;
         let activation = Activation {
             output: self.output.clone(),
@@ -147,6 +167,7 @@ impl Finished {
             ticks: self.ticks,
             budget: self.budget,
             loaded: self.draft.reads.clone(),
+            ports: calls,
             wall: self.wall,
         };
         Ok((transition, activation))

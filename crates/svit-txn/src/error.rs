@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a process and its transitions.
 
-use svit_tree::guest::GuestError;
+use svit_tree::guest::{GuestError, HostError};
 use svit_tree::{Path, TreeError};
 use svit_value::{Digest, Text, ValueError};
 
@@ -71,6 +71,34 @@ pub enum Error {
         code: Text,
         /// The hook's words for it.
         message: Text,
+    },
+    /// Nobody here could await a port: the process has none attached, or its methods block, as
+    /// those of [`Process`](crate::Process) do.
+    #[error("no ports are attached; a `DurableProcess` can have them, `Process::exec` cannot")]
+    NoPorts,
+    /// There is no such port.
+    #[error("there is no port {port:?}")]
+    NoPort {
+        /// The name that was called.
+        port: Text,
+    },
+    /// A port gave no answer. What it did before is not undone.
+    #[error("{failure}")]
+    Port {
+        /// The port.
+        port: Text,
+        /// Why.
+        failure: HostError,
+    },
+    /// Something that an activation read was changed while it ran, and it was not run again, because
+    /// it had called a port that may have changed the world.
+    #[error(
+        "other transitions came first, and it was not run again, since it had called the port \
+         {port:?}, which may have changed the world"
+    )]
+    NotRepeatable {
+        /// The first such port.
+        port: Text,
     },
     /// A script was refused, or stopped.
     #[error(transparent)]
@@ -207,6 +235,10 @@ impl Error {
             Self::BadScript { .. } => "bad_script",
             Self::UnknownLanguage { .. } => "unknown_language",
             Self::Refused { code, .. } => code,
+            Self::NoPorts => "unavailable",
+            Self::NoPort { .. } => "no_such_port",
+            Self::Port { failure, .. } => &failure.code,
+            Self::NotRepeatable { .. } => "not_repeatable",
             Self::Guest(e) => &e.code,
             Self::Changed { .. } => "changed",
             Self::Occupied { .. } => "occupied",

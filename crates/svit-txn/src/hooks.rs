@@ -99,7 +99,7 @@ pub struct Proposed<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code<'a> {
-    /// The script at this path. Whether there is one has not been looked at yet.
+    /// The script, or the port, at this path. Whether there is one has not been looked at yet.
     Library(&'a Path),
     /// A script that is given and not kept: its text.
     Given(&'a Text),

@@ -38,6 +38,7 @@
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
 //! | several clients, one process | [`control`] |
 //! | to be told what was committed | [`Observer`] |
+//! | scripts that call something outside | [`PortDispatch`], [`DurableProcess::attach_ports`] |
 //! | a say before scripts run, a look after each commit | [`Hook`], [`Proposed`], [`Refusal`], [`Attachments`] |
 //! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
 //! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
@@ -45,8 +46,8 @@
 //! | to write a store | [`ProcessStore`], [`check_batch`] |
 //!
 //! # What it does not do
-//! No files and no sockets: a store is somebody else's crate. No models, ports or mounts, no
-//! runtime of its own, no language but those that are given as a
+//! No files and no sockets: a store is somebody else's crate. No models, and no ports or mounts but
+//! those that a host attaches; no runtime of its own, no language but those that are given as a
 //! [`Guest`](svit_tree::guest::Guest). The clock is read for `committed_at` and for the wall-clock
 //! limit, and never reaches a root.
 //!
@@ -58,7 +59,9 @@ pub mod control;
 
 mod activation;
 mod base;
+mod calls;
 mod codec;
+mod committed;
 mod durable;
 mod error;
 mod guests;
@@ -66,6 +69,7 @@ mod hooks;
 mod limits;
 mod memory_store;
 mod outbox;
+mod ports;
 mod process;
 mod record;
 mod snapshot;
@@ -78,6 +82,7 @@ mod working;
 pub use activation::Activation;
 pub use base::{BASE_FORMAT, Base, BaseKind, SharedThread};
 pub use codec::RecordError;
+pub use committed::Committed;
 pub use durable::{
     DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer, Operation, Outcome,
     Published, RequestKey, Submission,
@@ -88,6 +93,7 @@ pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use outbox::Intent;
+pub use ports::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest};
 pub use process::{Process, ProcessBuilder, Transaction};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};

@@ -4,6 +4,7 @@ use svit_tree::{Address, Mutation, Source, touched};
 use svit_value::{Digest, List, Map, Value};
 
 use crate::codec::{self, Fields};
+use crate::ports::PortCall;
 use crate::store::StoredRecord;
 use crate::{Error, LimitKind, Limits, RecordError};
 
@@ -27,6 +28,9 @@ pub struct ProcessTransaction {
     pub mutations: Vec<Mutation>,
     /// The root digest after it.
     pub root: Digest,
+    /// The port calls that its activation made, in the order in which they ended; those of a run
+    /// that was not committed are not among them.
+    pub ports: Vec<PortCall>,
 }
 
 impl ProcessTransaction {
@@ -40,7 +44,7 @@ impl ProcessTransaction {
             .iter()
             .map(Mutation::to_value)
             .collect::<Result<Vec<_>, _>>()?;
-        let entries = [
+        let mut entries = vec![
             ("format", Value::from(TRANSACTION_FORMAT)),
             ("address", Value::from(self.address.as_str())),
             ("version", codec::count(self.version)),
@@ -50,6 +54,12 @@ impl ProcessTransaction {
             ("mutations", Value::List(List::from_values(mutations)?)),
             ("root", codec::digest(self.root)),
         ];
+        // Left out where there are none, as in the records that were written before ports were.
+        if !self.ports.is_empty() {
+            let ports = self.ports.iter().map(PortCall::to_value);
+            let ports = ports.collect::<Result<Vec<_>, _>>()?;
+            entries.push(("ports", Value::List(List::from_values(ports)?)));
+        }
         let value = Value::Map(Map::from_entries(entries)?);
         limits.check(LimitKind::RecordBytes, value.measure().cbor_len)?;
         let body = value.encode();
@@ -71,7 +81,13 @@ impl ProcessTransaction {
         let value = Value::decode(body, &codec::STORED)?;
         let fields = Fields::of("record", &value)?;
         fields.format(TRANSACTION_FORMAT)?;
-        fields.exactly(8)?;
+        let has_ports = fields.has("ports");
+        fields.exactly(if has_ports { 9 } else { 8 })?;
+        let ports = if has_ports {
+            port_calls(&fields)?
+        } else {
+            Vec::new()
+        };
         let source = fields.text("source")?;
         Ok(Self {
             address: fields.address("address")?,
@@ -82,6 +98,14 @@ impl ProcessTransaction {
             committed_at: fields.count("committed_at")?,
             mutations: fields.mutations("mutations")?,
             root: fields.digest("root")?,
+            ports,
         })
+    }
+}
+
+fn port_calls(fields: &Fields<'_>) -> Result<Vec<PortCall>, RecordError> {
+    match fields.get("ports")?.as_list() {
+        Some(list) if !list.is_empty() => list.iter().map(PortCall::from_value).collect(),
+        _ => Err(fields.bad("ports", "not a list of calls")),
     }
 }

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use svit_tree::{Address, Change, Node, Path, Source, Tree, diff};
 use svit_value::{Digest, Map, Value};
 
+use crate::ports::PortCall;
 use crate::record::ProcessTransaction;
 use crate::store::StoredRecord;
 use crate::{Error, LimitKind, Limits};
@@ -37,6 +38,16 @@ impl State {
     /// What is recorded is the difference of the two roots, and applying it must lead to the same
     /// root: a step that cannot be replayed cannot be prepared.
     pub(crate) fn prepare(&self, source: Source, after: Tree) -> Result<Transition, Error> {
+        self.prepare_with(source, after, Vec::new())
+    }
+
+    /// The same of an activation that called ports.
+    pub(crate) fn prepare_with(
+        &self,
+        source: Source,
+        after: Tree,
+        ports: Vec<PortCall>,
+    ) -> Result<Transition, Error> {
         check_size(&self.limits, &after)?;
         let mutations = diff(self.tree.root(), after.root());
         let replayed = self.tree.apply(&mutations)?;
@@ -55,6 +66,7 @@ impl State {
             committed_at: now_millis(),
             mutations,
             root,
+            ports,
         };
         let stored = record.to_stored(&self.limits)?;
         let after = Self {

@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use svit_tree::guest::{
-    GuestError, GuestErrorKind, GuestLimits, Host, HostError, LogLevel, Meter, OutOfTicks, Program,
+    GuestError, GuestErrorKind, GuestLimits, Host, HostError, HostErrorKind, LogLevel, Meter,
+    OutOfTicks, Program,
 };
 use svit_tree::{Access, Caller, Mutation, Node, Path, Stat, Tree};
 use svit_value::{Digest, Text, Value};
 
+use crate::calls::{Calls, Made};
 use crate::guests::{Guests, script_at};
+use crate::ports::port_at;
 use crate::state::State;
 use crate::{Error, LimitKind, Limits};
 
@@ -51,11 +54,19 @@ pub(crate) struct Draft {
     depth: u64,
 }
 
+/// What an activation has around it besides the state that it starts from.
+pub(crate) struct Surroundings {
+    pub(crate) guests: Guests,
+    /// None where nobody could await a port.
+    pub(crate) calls: Option<Calls>,
+}
+
 /// The host of one activation.
 pub(crate) struct Working {
     this: Weak<Self>,
     limits: Arc<Limits>,
     guests: Guests,
+    calls: Option<Calls>,
     meter: Meter,
     deadline: Instant,
     draft: Mutex<Draft>,
@@ -64,7 +75,7 @@ pub(crate) struct Working {
 }
 
 impl Working {
-    pub(crate) fn new(state: &State, guests: Guests) -> Arc<Self> {
+    pub(crate) fn new(state: &State, around: Surroundings) -> Arc<Self> {
         let draft = Draft {
             tree: state.tree.clone(),
             logs: Vec::new(),
@@ -78,7 +89,8 @@ impl Working {
         Arc::new_cyclic(|this| Self {
             this: this.clone(),
             limits: state.limits.clone(),
-            guests,
+            guests: around.guests,
+            calls: around.calls,
             meter: Meter::new(state.limits.max_ticks),
             deadline: Instant::now() + wall,
             draft: Mutex::new(draft),
@@ -99,10 +111,24 @@ impl Working {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a run that starts now may use.
+    /// What a run that starts now may use. Time that was spent waiting for ports is not counted.
     pub(crate) fn guest_limits(&self) -> GuestLimits {
-        self.limits
-            .guest_limits(self.deadline.saturating_duration_since(Instant::now()))
+        let waited = self.calls.as_ref().map_or(Duration::ZERO, Calls::waited);
+        let left = (self.deadline + waited).saturating_duration_since(Instant::now());
+        self.limits.guest_limits(left)
+    }
+
+    /// The port calls so far.
+    pub(crate) fn calls_made(&self) -> Made {
+        self.calls.as_ref().map(Calls::made).unwrap_or_default()
+    }
+
+    /// Calls a port for a script, or for a host that asks for nothing else.
+    pub(crate) fn call_port(&self, name: &str, input: Value) -> Result<Value, Error> {
+        match &self.calls {
+            Some(calls) => calls.call(&self.limits, name, input),
+            None => Err(Error::NoPorts),
+        }
     }
 
     /// Runs a program in this working copy, and checks what goes in and comes out.
@@ -154,6 +180,7 @@ impl Working {
         let hard = match &error {
             Error::Limit(_) => true,
             Error::Guest(e) => e.is_hard(),
+            Error::Port { failure, .. } => failure.kind == HostErrorKind::Hard,
             _ => false,
         };
         if !hard {
@@ -286,6 +313,9 @@ impl Host for Working {
     }
 
     fn exec(&self, path: &Path, input: Value) -> Result<Value, HostError> {
+        if let Some(port) = port_at(path) {
+            return self.port_call(port, input);
+        }
         let Some(this) = self.this.upgrade() else {
             return Err(HostError::hard("ended", "the activation has ended"));
         };
@@ -327,10 +357,8 @@ impl Host for Working {
         Ok(())
     }
 
-    fn port_call(&self, name: &str, _input: Value) -> Result<Value, HostError> {
-        Err(HostError::soft(
-            "unavailable",
-            format!("no port {name:?} is attached"),
-        ))
+    fn port_call(&self, name: &str, input: Value) -> Result<Value, HostError> {
+        self.call_port(name, input)
+            .map_err(|error| self.refuse(error))
     }
 }

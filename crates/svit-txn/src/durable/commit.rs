@@ -18,7 +18,7 @@ use crate::store::{Batch, EventQuery, Receipt, RecordQuery, StoreError, ThreadEv
 #[derive(Debug)]
 pub(super) struct Committer {
     pub(super) state: State,
-    epoch: u64,
+    pub(super) epoch: u64,
     next_event: u64,
     /// Given to the store, and not known to have landed.
     in_flight: Option<InFlight>,

@@ -4,6 +4,7 @@
 //! flight lives here, not in the caller's future, so that a dropped future or an unknown outcome is
 //! settled by the next operation.
 
+mod attach;
 mod commit;
 mod history;
 mod observe;
@@ -23,6 +24,7 @@ use crate::process::{Process, Transaction};
 use crate::state::State;
 use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
 use crate::{Activation, Base, BaseKind, Error, Intent, Limits};
+use attach::Attached;
 use commit::Committer;
 use observe::Observers;
 
@@ -55,6 +57,7 @@ struct Inner {
     events_end: AtomicU64,
     observers: Observers,
     news: News,
+    attached: Attached,
 }
 
 impl std::fmt::Debug for DurableProcess {
@@ -154,6 +157,7 @@ impl DurableProcess {
                 events_end: AtomicU64::new(next_event),
                 observers: Observers::default(),
                 news: News::new(attached.hooks),
+                attached: Attached::default(),
             }),
         }
     }

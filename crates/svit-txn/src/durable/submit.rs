@@ -14,7 +14,7 @@ use crate::guests::DEFAULT_LANGUAGE;
 use crate::process::{MAX_RUNS, Transaction};
 use crate::state::{State, Transition};
 use crate::store::{Receipt, ReceiptKey};
-use crate::working::Working;
+use crate::working::{Surroundings, Working};
 use crate::{Activation, Error};
 
 /// What to do to a process.
@@ -305,18 +305,27 @@ impl DurableProcess {
         }
         // Hooks are asked once, about the version that the activation is first tried at.
         let mut asked = Some(self.inner.news.hooks().clone());
+        let run = self.inner.attached.next_run();
         for _ in 0..MAX_RUNS {
-            let state = committer.state.clone();
+            let (state, epoch) = (committer.state.clone(), committer.epoch);
             drop(committer);
+            let (calls, waiting) = self.port_line(&state, epoch, run, key).unzip();
             let hooks = asked.take().unwrap_or_default();
             let (job, input) = (job.clone(), input.clone());
-            let working = Working::new(&state, self.inner.guests.clone());
+            let around = Surroundings {
+                guests: self.inner.guests.clone(),
+                calls,
+            };
+            let working = Working::new(&state, around);
             let abandoned = CancelOnDrop(working.clone());
-            let ran = blocking::unblock(move || {
+            let work = move || {
                 hooks.ask(&state.address, state.version, &job, &input)?;
                 run_in(&working, &state, &job, input)
-            })
-            .await;
+            };
+            let ran = match waiting {
+                Some(waiting) => waiting.beside(work).await,
+                None => blocking::unblock(work).await,
+            };
             drop(abandoned);
             committer = self.settled().await?;
             if let Some(replayed) = self.replayed(key).await? {

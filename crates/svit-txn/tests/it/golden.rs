@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use svit_tree::{Mutation, Op, Path, Source};
-use svit_txn::{Base, BaseKind, Limits, ProcessTransaction};
+use svit_txn::{Base, BaseKind, Limits, PortCall, PortOutcome, ProcessTransaction};
 use svit_value::{Digest, List, Map, Value, ValueLimits, value};
 
 const PINNED: &str = include_str!("../data/stored-forms.txt");
@@ -41,6 +41,12 @@ fn records() -> Vec<(&'static str, ProcessTransaction)> {
         committed_at: 1_764_000_000_123,
         mutations,
         root: Digest::of(b"root"),
+        ports: Vec::new(),
+    };
+    let call = |name: &str, outcome| PortCall {
+        name: name.into(),
+        input: Digest::of(b"input"),
+        outcome,
     };
     let all = vec![
         Mutation::set(
@@ -69,6 +75,16 @@ fn records() -> Vec<(&'static str, ProcessTransaction)> {
         ),
         ("record thread", record(Source::Thread, Vec::new())),
         ("record fork", record(Source::Fork, Vec::new())),
+        (
+            "record of port calls",
+            ProcessTransaction {
+                ports: vec![
+                    call("http", PortOutcome::Ok(Digest::of(b"answer"))),
+                    call("llm", PortOutcome::Error(Digest::of(b"error"))),
+                ],
+                ..record(Source::Activation, Vec::new())
+            },
+        ),
     ]
 }
 
@@ -199,8 +215,36 @@ fn every_other_record_is_refused() {
             );
         }
     }
-    let short = value!(svit_value::Bytes::from(&[1_u8; 31][..]));
+    let octets = |len: usize| value!(svit_value::Bytes::from(&vec![1_u8; len][..]));
+    let (short, digest) = (octets(31), octets(32));
+    let call = value!({"name": "x", "input": (digest.clone()), "outcome": "ok", "digest": (digest.clone())});
+    let altered = |field: &str, other: Option<Value>| {
+        let mut map: Map = call.as_map().unwrap().clone();
+        match other {
+            Some(value) => drop(map.insert(field, value).unwrap()),
+            None => drop(map.remove(field).unwrap()),
+        }
+        value!([(call.clone()), (Value::Map(map))])
+    };
     let rows = [
+        ("ports", value!([]), "bad_field"),
+        ("ports", value!(null), "bad_field"),
+        ("ports", call.clone(), "bad_field"),
+        ("ports", value!([(call.clone()), 1]), "bad_field"),
+        ("ports", altered("name", Some(value!(""))), "bad_field"),
+        ("ports", altered("name", Some(value!(1))), "bad_field"),
+        ("ports", altered("name", None), "bad_field"),
+        ("ports", altered("input", Some(short.clone())), "bad_field"),
+        ("ports", altered("input", None), "bad_field"),
+        (
+            "ports",
+            altered("outcome", Some(value!("unknown"))),
+            "bad_field",
+        ),
+        ("ports", altered("outcome", None), "bad_field"),
+        ("ports", altered("digest", Some(short.clone())), "bad_field"),
+        ("ports", altered("digest", None), "bad_field"),
+        ("ports", altered("more", Some(value!(1))), "bad_field"),
         ("format", value!("svit-transaction@2"), "unknown_format"),
         ("format", value!("svit-base@1"), "unknown_format"),
         ("source", value!("nobody"), "bad_field"),

@@ -19,6 +19,7 @@ mod limits;
 mod matrix;
 mod observers;
 mod outbox;
+mod ports;
 mod racing;
 mod random;
 mod rebase;

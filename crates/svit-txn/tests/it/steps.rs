@@ -68,6 +68,10 @@ impl Steps {
         let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
         let path = |text: &str| Path::parse(text).map_err(|e| runtime(&e.to_string()));
         let json = |text: &str| Value::from_json(text).map_err(|e| runtime(&e.to_string()));
+        let json_or_null = |text: &str| {
+            let text = if text.is_empty() { "null" } else { text };
+            json(text)
+        };
         let in_library = |name: &str| path(&format!("/lib/{name}"));
         let fail = |kind, code: &str| Err(GuestError::new(kind, code, "as the program says"));
         host.meter().charge(1).map_err(|e| hosted(e.into()))?;
@@ -123,7 +127,18 @@ impl Steps {
                 let _ = host.exec(&in_library(first)?, Value::Null);
             }
             "port" => {
-                host.port_call(first, Value::Null).map_err(hosted)?;
+                let answer = host.port_call(first, json_or_null(second)?);
+                return answer.map(Some).map_err(hosted);
+            }
+            "try-port" => match host.port_call(first, json_or_null(second)?) {
+                Err(error) if error.kind == HostErrorKind::Hard => return Err(hosted(error)),
+                _ => {}
+            },
+            "swallow-port" => drop(host.port_call(first, json_or_null(second)?)),
+            // Runs what is at a path, whatever it is.
+            "call" => {
+                let output = host.exec(&path(first)?, json_or_null(second)?);
+                return output.map(Some).map_err(hosted);
             }
             "ticks" => {
                 let ticks = first.parse().unwrap();

@@ -126,6 +126,7 @@ impl History {
             committed_at: 1_700_000_000_000 + version,
             mutations,
             root: self.root,
+            ports: Vec::new(),
         };
         let stored = record.to_stored(&Limits::default()).map_err(said)?;
         (self.version, self.head) = (version, stored.digest);
