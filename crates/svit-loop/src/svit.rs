@@ -249,7 +249,7 @@ impl Svit {
 
     fn waiting(&self) -> Result<u64, LoopError> {
         let inbox = self.process.stat("/inbox")?;
-        Ok(inbox.map_or(0, |stat| stat.entries))
+        Ok(inbox.and_then(|stat| stat.entries).unwrap_or(0))
     }
 
     /// Ends the turn under way, if there is one, also while it waits for another attempt. Its

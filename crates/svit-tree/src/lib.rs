@@ -46,4 +46,4 @@ pub use mutation::{Mutation, Op};
 pub use namespace::{Node, Tree};
 pub use patch::{apply, diff, lookup};
 pub use path::{IntoPath, MAX_PATH_BYTES, MAX_SEGMENTS, Path};
-pub use stat::Stat;
+pub use stat::{Mounted, Stat};

@@ -60,6 +60,11 @@ impl MountPath {
     pub fn is_root(&self) -> bool {
         self.0.is_root()
     }
+
+    /// The same as a path: that of a value which holds what the mount holds.
+    pub const fn as_path(&self) -> &Path {
+        &self.0
+    }
 }
 
 impl fmt::Display for MountPath {
@@ -166,8 +171,8 @@ impl From<&Stat> for MountStat {
     fn from(stat: &Stat) -> Self {
         Self {
             kind: stat.kind,
-            entries: Some(stat.entries),
-            bytes: Some(stat.bytes),
+            entries: stat.entries,
+            bytes: stat.bytes,
         }
     }
 }
@@ -256,6 +261,17 @@ pub trait MountProvider: Send + Sync {
     /// # Errors
     /// The resource cannot be reached, or refuses the path.
     fn stat(&self, path: &MountPath) -> Result<Option<MountStat>, MountError>;
+
+    /// Whether [`write`](Self::write) of this value, or [`remove`](Self::remove) for none, would be
+    /// refused, as far as it can be told without doing it. Asked when a script makes the edit, so
+    /// that it learns of it while nothing is committed yet. By default it is not known.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write) and [`remove`](Self::remove).
+    fn check(&self, path: &MountPath, value: Option<&Value>) -> Result<(), MountError> {
+        let _ = (path, value);
+        Ok(())
+    }
 
     /// Sets the value at `path`. Called at the commit point of an activation, in order.
     ///

@@ -383,7 +383,7 @@ fn a_port_sees_the_committed_process_and_its_key() {
         let stat: Stat = ctx
             .stat("/memory/facts")?
             .ok_or_else(|| PortFailure::new("gone", "gone"))?;
-        assert_eq!((stat.entries, stat.access), (2, Access::Read));
+        assert_eq!((stat.entries, stat.access), (Some(2), Access::Read));
         assert_eq!(ctx.stat("/memory/none")?, None);
         assert_eq!(ctx.read("/memory/none")?, None);
         let names = List::from_values(ctx.discover("/memory/facts")?)?;

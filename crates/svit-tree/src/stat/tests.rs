@@ -21,10 +21,11 @@ fn facts_are_those_of_the_value() {
         Stat {
             kind: Kind::Map,
             access: Access::ReadWrite,
-            entries: 2,
-            nodes: 6,
-            bytes: held.encode().len() as u64,
-            digest: held.digest(),
+            entries: Some(2),
+            nodes: Some(6),
+            bytes: Some(held.encode().len() as u64),
+            digest: Some(held.digest()),
+            mount: None,
         }
     );
     let shown = stat.to_value();
@@ -37,19 +38,53 @@ fn facts_are_those_of_the_value() {
         Stat::of(&tree, &path("/memory/x/l"), Caller::Host)
             .unwrap()
             .entries,
-        3
+        Some(3)
     );
     assert_eq!(
         Stat::of(&tree, &path("/memory/x/s"), Caller::Host)
             .unwrap()
             .entries,
-        0
+        Some(0)
     );
     assert_eq!(Stat::of(&tree, &path("/memory/none"), Caller::Host), None);
     assert_eq!(
         Stat::of(&tree, &Path::root(), Caller::Host)
             .unwrap()
             .entries,
-        9
+        Some(9)
     );
+}
+
+#[test]
+fn of_a_mount_only_what_is_known_is_shown() {
+    let descriptor = MountDescriptor {
+        kind: "folder".into(),
+        source: "the current folder".into(),
+        locality: Locality::Local,
+        grant: Grant::Read,
+    };
+    let node = MountStat {
+        kind: Kind::Text,
+        entries: None,
+        bytes: Some(12),
+    };
+    assert_eq!(
+        Stat::of_mount(&descriptor, &node).to_value(),
+        value!({
+            "kind": "text", "access": "read", "bytes": 12,
+            "source": "the current folder", "locality": "local", "attached": true,
+        })
+    );
+    assert_eq!(
+        Stat::of_detached(&descriptor).to_value(),
+        value!({
+            "kind": "map", "access": "read",
+            "source": "the current folder", "locality": "local", "attached": false,
+        })
+    );
+    let writable = MountDescriptor {
+        grant: Grant::ReadWrite,
+        ..descriptor
+    };
+    assert_eq!(Stat::of_mount(&writable, &node).access, Access::ReadWrite);
 }

@@ -184,7 +184,7 @@ fn the_whole_tree_is_bounded_at_its_edge() {
     // A limit of another width would change the size of its own row.
     let slack = 1_000;
     let nodes = |limit: u64| process(LimitKind::TreeNodes, limit);
-    let limit = root.nodes + slack;
+    let limit = root.nodes.unwrap() + slack;
     assert!(nodes(limit).write("/memory/x", wide(slack - 1)).is_ok());
     assert!(nodes(limit).write("/memory/x", wide(slack)).is_ok());
     let refused = nodes(limit)
@@ -193,8 +193,8 @@ fn the_whole_tree_is_bounded_at_its_edge() {
     assert_eq!(refused.code(), "max_tree_nodes");
 
     let bytes = |limit: u64| process(LimitKind::TreeBytes, limit);
-    let limit = root.bytes + slack;
-    let base = bytes(limit).stat("/").unwrap().unwrap().bytes;
+    let limit = root.bytes.unwrap() + slack;
+    let base = bytes(limit).stat("/").unwrap().unwrap().bytes.unwrap();
     // The key `x` and the head of a text of this length.
     let left = (limit - base - 2 - 3) as usize;
     for (len, fits) in [(left - 1, true), (left, true), (left + 1, false)] {
