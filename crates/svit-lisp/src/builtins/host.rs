@@ -153,7 +153,7 @@ fn discover(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let names = call
         .run
-        .host
+        .host()?
         .discover(&path)
         .map_err(|e| call.run.host_error(e))?;
     let list = List::from_values(names).map_err(crate::engine::value::too_large)?;
@@ -164,7 +164,7 @@ fn read(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     match call
         .run
-        .host
+        .host()?
         .read(&path)
         .map_err(|e| call.run.host_error(e))?
     {
@@ -179,7 +179,7 @@ fn stat(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let facts = call
         .run
-        .host
+        .host()?
         .stat(&path)
         .map_err(|e| call.run.host_error(e))?;
     call.run.fresh(facts)
@@ -189,7 +189,7 @@ fn write(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let value = leaving(call, &args[1])?;
     call.run
-        .host
+        .host()?
         .write(&path, value)
         .map_err(|e| call.run.host_error(e))?;
     null(call)
@@ -199,7 +199,7 @@ fn remove(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let was_there = call
         .run
-        .host
+        .host()?
         .remove(&path)
         .map_err(|e| call.run.host_error(e))?;
     Ok(K::Bool(was_there))
@@ -209,7 +209,8 @@ fn exec(call: &Call<'_>, args: &[K]) -> Outcome {
     let path = path_at(call, args, 0)?;
     let input = leaving_or_null(call, args, 1)?;
     let run = call.run;
-    let output = run.around(|| run.host.exec(&path, input));
+    let host = run.host()?;
+    let output = run.around(|| host.exec(&path, input));
     run.fresh(output.map_err(|e| run.host_error(e))?)
 }
 
@@ -221,7 +222,7 @@ fn log(call: &Call<'_>, args: &[K], level: LogLevel) -> Outcome {
     };
     leaving(call, &args[0])?;
     call.run
-        .host
+        .host()?
         .log(level, message, fields)
         .map_err(|e| call.run.host_error(e))?;
     null(call)
@@ -242,7 +243,7 @@ fn log_error(call: &Call<'_>, args: &[K]) -> Outcome {
 fn send(call: &Call<'_>, args: &[K]) -> Outcome {
     let message = leaving(call, &args[0])?;
     call.run
-        .host
+        .host()?
         .send(message)
         .map_err(|e| call.run.host_error(e))?;
     null(call)
@@ -252,12 +253,13 @@ fn port_call(call: &Call<'_>, args: &[K]) -> Outcome {
     let name = text_at(args, 0)?;
     let input = leaving_or_null(call, args, 1)?;
     let run = call.run;
-    let answer = run.off_the_clock(|| run.host.port_call(name, input));
+    let host = run.host()?;
+    let answer = run.off_the_clock(|| host.port_call(name, input));
     run.fresh(answer.map_err(|e| run.host_error(e))?)
 }
 
 fn ticks_left(call: &Call<'_>, _args: &[K]) -> Outcome {
-    Ok(call.run.host.meter().left().into())
+    Ok(call.run.host()?.meter().left().into())
 }
 
 fn panic(_call: &Call<'_>, args: &[K]) -> Outcome {

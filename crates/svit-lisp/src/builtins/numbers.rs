@@ -258,7 +258,7 @@ fn two(call: &Call<'_>, a: K, b: &K, fast: Fast, slow: Slow) -> Outcome {
     call.run.charge(slow_price(&a, b))?;
     bounded(
         call,
-        slow(call.context(), a, b).map_err(|e| arithmetic(call, e))?,
+        slow(call.context()?, a, b).map_err(|e| arithmetic(call, e))?,
     )
 }
 

@@ -93,11 +93,16 @@ mod search {
         run.charge(cost.saturating_mul(TICKS_PER_COST))?;
         run.look_at_clock()?;
         let pattern = pattern.map_err(|error| failed(run, &error))?;
-        let read = run.host.read(&path).map_err(|e| run.host_error(e))?;
+        let read = run.host()?.read(&path).map_err(|e| run.host_error(e))?;
         let below = read.ok_or_else(|| soft("missing", format!("there is nothing at {path}")))?;
-        let found =
-            svit_query::search::search(&below, &Path::root(), &pattern, &options, run.host.meter())
-                .map_err(|error| failed(run, &error))?;
+        let found = svit_query::search::search(
+            &below,
+            &Path::root(),
+            &pattern,
+            &options,
+            run.host()?.meter(),
+        )
+        .map_err(|error| failed(run, &error))?;
         run.look_at_clock()?;
         let hits = found.hits.iter().map(|hit| shown(&path, hit));
         let hits: Vec<Value> = hits.collect::<Result<_, _>>().map_err(too_large)?;
@@ -197,7 +202,7 @@ mod jq {
                 return Err(failed(run, &error));
             }
         };
-        let results = filter.run(&input, &options, run.host.meter());
+        let results = filter.run(&input, &options, run.host()?.meter());
         run.look_at_clock()?;
         let results = results.map_err(|error| failed(run, &error))?;
         run.fresh(Value::List(results))

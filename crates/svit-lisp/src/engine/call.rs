@@ -10,8 +10,9 @@ use ketos::{Context, Error, ExecError, ForeignValue};
 use super::K;
 use super::data::cells;
 use super::run::{Fault, Run, soft};
+use super::spot::Spot;
 use super::value::is_function;
-use crate::table::{self, Kind, Price};
+use crate::table::{self, Kind, Price, Row};
 
 /// The implementation of a built-in. The number of arguments is already checked.
 pub(crate) type Native = fn(&Call<'_>, &[K]) -> Result<K, Fault>;
@@ -20,13 +21,18 @@ pub(crate) type Native = fn(&Call<'_>, &[K]) -> Result<K, Fault>;
 pub(crate) struct Call<'a> {
     pub(crate) run: &'a Run,
     pub(crate) name: &'static str,
-    context: &'a Context,
+    /// None where the engine only asks for a truth value; nothing that needs it is called so.
+    context: Option<&'a Context>,
 }
 
 /// Open native re-entries that one run may have.
 const MAX_REENTRY: u32 = 16;
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    pub(super) fn new(run: &'a Run, name: &'static str, context: Option<&'a Context>) -> Self {
+        Self { run, name, context }
+    }
+
     /// Calls a function of the script, or a built-in, in the engine again.
     pub(crate) fn reenter(&self, function: &K, args: &[K]) -> Result<K, Error> {
         let depth = self.run.reentry.get();
@@ -36,10 +42,11 @@ impl Call<'_> {
                 .limit("max_reentry", MAX_REENTRY.into(), "nested safe calls");
             return Err(carry(self.run, fault));
         }
+        let context = self.context().map_err(|fault| carry(self.run, fault))?;
         self.run.reentry.set(depth + 1);
         let result = match function {
-            K::Foreign(foreign) => foreign.call_value(self.context, &mut args.to_vec()),
-            _ => ketos::exec::call_function(self.context, function.clone(), args.to_vec()),
+            K::Foreign(foreign) => foreign.call_value(context, &mut args.to_vec()),
+            _ => ketos::exec::call_function(context, function.clone(), args.to_vec()),
         };
         self.run.reentry.set(depth);
         result
@@ -47,22 +54,23 @@ impl Call<'_> {
 
     /// The failure behind an engine error, in words.
     pub(crate) fn soft_failure(&self, error: &Error) -> Option<super::run::Soft> {
-        super::failure::soften(self.run, error, self.context.scope())
+        super::failure::soften(self.run, error, self.context?.scope())
     }
 
     /// The text of a name or keyword.
     pub(crate) fn name_text(&self, value: &K) -> Option<String> {
         match value {
             K::Name(name) | K::Keyword(name) => {
-                let text = self.context.scope().with_name(*name, str::to_owned);
+                let text = self.context?.scope().with_name(*name, str::to_owned);
                 Some(super::emit::plain_name(&text).to_owned())
             }
             _ => None,
         }
     }
 
-    pub(crate) fn context(&self) -> &Context {
+    pub(crate) fn context(&self) -> Result<&'a Context, Fault> {
         self.context
+            .ok_or_else(|| soft("internal", "called without a context"))
     }
 }
 
@@ -74,9 +82,35 @@ pub(crate) fn carry(run: &Run, fault: Fault) -> Error {
     Error::ExecError(ExecError::Panic(None))
 }
 
+/// The engine error for a failure of a built-in, which its message names.
+pub(super) fn carry_named(run: &Run, name: &str, fault: Fault) -> Error {
+    let fault = match fault {
+        Fault::Soft(mut failure) => {
+            if !name.starts_with('%') && failure.host.is_none() && failure.code.as_str() != "panic"
+            {
+                failure.message = format!("{name}: {}", failure.message);
+            }
+            Fault::Soft(failure)
+        }
+        hard => hard,
+    };
+    carry(run, fault)
+}
+
+/// Ticks of a call before its result is known.
+pub(super) fn ticks_before(price: Price, args: &[K]) -> u64 {
+    if price.input == 0 {
+        return price.base;
+    }
+    let read: u64 = args.iter().map(cells).sum();
+    price
+        .base
+        .saturating_add(read.saturating_mul(price.input) / 8)
+}
+
 /// A built-in, as the engine sees it.
 pub(crate) struct Builtin {
-    index: u16,
+    row: &'static Row,
     price: Price,
     run: Rc<Run>,
 }
@@ -84,7 +118,7 @@ pub(crate) struct Builtin {
 impl Builtin {
     pub(crate) fn value(index: u16, run: &Rc<Run>) -> K {
         K::new_foreign(Self {
-            index,
+            row: table::row(index),
             price: table::price(index),
             run: run.clone(),
         })
@@ -92,7 +126,7 @@ impl Builtin {
 
     fn call(&self, context: &Context, args: &mut [K]) -> Result<K, Fault> {
         let run = &*self.run;
-        let row = table::row(self.index);
+        let row = self.row;
         // A direct call passes its place first, as a character, which no script can make.
         let args = match args.split_first_mut() {
             Some((K::Char(site), rest)) => {
@@ -111,21 +145,11 @@ impl Builtin {
                 format!("takes {}, found {}", row.arity().text(), args.len()),
             ));
         }
-        let mut ticks = self.price.base;
-        if self.price.input > 0 {
-            let read: u64 = args.iter().map(cells).sum();
-            ticks = ticks.saturating_add(read.saturating_mul(self.price.input) / 8);
-        }
-        run.charge(ticks)?;
+        run.charge(ticks_before(self.price, args))?;
         let Kind::Native(native) = row.kind else {
             return Err(soft("internal", "not a native function"));
         };
-        let call = Call {
-            run,
-            name: row.name,
-            context,
-        };
-        let result = native(&call, args)?;
+        let result = native(&Call::new(run, row.name, Some(context)), args)?;
         if self.price.output > 0 {
             run.charge(cells(&result).saturating_mul(self.price.output) / 8)?;
         }
@@ -135,7 +159,7 @@ impl Builtin {
 
 impl fmt::Debug for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<built-in {}>", table::row(self.index).name)
+        write!(f, "<built-in {}>", self.row.name)
     }
 }
 
@@ -148,26 +172,22 @@ impl ForeignValue for Builtin {
         2
     }
 
+    fn is_equal_to(&self, rhs: &dyn ForeignValue) -> Result<bool, ExecError> {
+        match rhs.downcast_ref::<Spot>() {
+            Some(spot) => spot.test(&K::new_foreign(Self {
+                run: self.run.clone(),
+                ..*self
+            })),
+            None => Ok(false),
+        }
+    }
+
     fn call_value(&self, context: &Context, args: &mut [K]) -> Result<K, Error> {
         if self.run.is_stopped() {
             return Err(carry(&self.run, Fault::Hard));
         }
-        self.call(context, args).map_err(|fault| {
-            let fault = match fault {
-                Fault::Soft(mut failure) => {
-                    let name = table::row(self.index).name;
-                    if !name.starts_with('%')
-                        && failure.host.is_none()
-                        && failure.code.as_str() != "panic"
-                    {
-                        failure.message = format!("{name}: {}", failure.message);
-                    }
-                    Fault::Soft(failure)
-                }
-                hard => hard,
-            };
-            carry(&self.run, fault)
-        })
+        self.call(context, args)
+            .map_err(|fault| carry_named(&self.run, self.row.name, fault))
     }
 }
 

@@ -10,6 +10,7 @@ use svit_value::{Text, Value};
 
 use super::K;
 use super::run::{Fault, Memory, Run};
+use super::spot::Spot;
 
 /// Nesting of guest-only values: mixed lists, closures, tables.
 pub(crate) const MAX_DEPTH: u32 = 32;
@@ -61,6 +62,24 @@ impl Data {
     }
 }
 
+impl Data {
+    /// The same value, which holds nothing of its own.
+    fn view(&self) -> Self {
+        let body = match &self.body {
+            Body::Tree(value) => Body::Tree(value.clone()),
+            Body::Seq(items) => Body::Seq(items.clone()),
+            Body::Table(entries) => Body::Table(entries.clone()),
+        };
+        Self {
+            body,
+            held: 0,
+            cells: self.cells,
+            depth: self.depth,
+            memory: self.memory.clone(),
+        }
+    }
+}
+
 impl ForeignValue for Data {
     fn type_name(&self) -> &'static str {
         self.kind()
@@ -71,9 +90,11 @@ impl ForeignValue for Data {
     }
 
     fn is_equal_to(&self, rhs: &dyn ForeignValue) -> Result<bool, ExecError> {
-        // The engine compares only constants, and `Data` is never one.
-        let _ = rhs;
-        Ok(false)
+        // The engine compares a value with a spot, which answers, or with a constant, which `Data` never is.
+        match rhs.downcast_ref::<Spot>() {
+            Some(spot) => spot.test(&K::new_foreign(self.view())),
+            None => Ok(false),
+        }
     }
 }
 

@@ -6,7 +6,9 @@ pub(crate) mod data;
 mod emit;
 mod failure;
 pub(crate) mod prelude;
+mod prepared;
 pub(crate) mod run;
+mod spot;
 pub(crate) mod value;
 
 use std::rc::Rc;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 
 use ketos::module::NullModuleLoader;
 use ketos::trace::TraceItem;
-use ketos::{Builder, GlobalIo, Interpreter, RestrictConfig};
+use ketos::{Builder, GlobalIo, Interpreter, RestrictConfig, Scope};
 use svit_tree::guest::{GuestError, GuestErrorKind, GuestLimits, Host, Position};
 use svit_value::Value;
 
@@ -24,9 +26,8 @@ pub(crate) type K = ketos::Value;
 
 use crate::error::located;
 use crate::front::ir::Module;
-use crate::table;
-use call::{Builtin, Hook};
-use emit::Emitter;
+use emit::{Emitter, Needs};
+use prepared::Prepared;
 use run::{Fault, Outer, Run, Soft, Stop};
 
 /// Bytes of guest memory that one unit of the engine's own count stands for: a small closure takes
@@ -35,29 +36,41 @@ const BYTES_PER_UNIT: u64 = 32;
 /// The least part of the memory limit that the engine's own count of a nested run may reach.
 const LEAST_SHARE: u32 = 4;
 
-fn interpreter(limits: &GuestLimits) -> Interpreter {
+fn restrict(limits: &GuestLimits) -> RestrictConfig {
     // What the engine of a waiting run holds cannot be asked, so those inside get less: a half, a
     // quarter, down to a sixteenth. Sixteen of them stay below three times the limit.
     let share = Outer::now().runs.min(LEAST_SHARE);
     let size = |n: u32| n as usize;
+    RestrictConfig {
+        // The wall clock is looked at where ticks are charged, and leaves out waits for ports.
+        execution_time: None,
+        call_stack_size: size(limits.max_call_stack).max(8),
+        value_stack_size: size(limits.max_value_stack).max(64),
+        // Counted by the front end.
+        namespace_size: usize::MAX,
+        memory_limit: ((limits.max_memory >> share) / BYTES_PER_UNIT) as usize,
+        max_integer_size: size(limits.max_integer_bits),
+        max_syntax_nesting: 0,
+    }
+}
+
+fn interpreter(limits: &GuestLimits) -> Interpreter {
     Builder::new()
-        .restrict(RestrictConfig {
-            // The wall clock is looked at where ticks are charged, and leaves out waits for ports.
-            execution_time: None,
-            call_stack_size: size(limits.max_call_stack).max(8),
-            value_stack_size: size(limits.max_value_stack).max(64),
-            // Counted by the front end.
-            namespace_size: usize::MAX,
-            memory_limit: ((limits.max_memory >> share) / BYTES_PER_UNIT) as usize,
-            max_integer_size: size(limits.max_integer_bits),
-            max_syntax_nesting: 0,
-        })
+        .restrict(restrict(limits))
         .io(Rc::new(GlobalIo::null()))
         .module_loader(Box::new(NullModuleLoader))
         .finish()
 }
 
-/// An interpreter with one program loaded.
+/// An interpreter on a scope that has the names of a program already.
+fn interpreter_in(scope: Scope, limits: &GuestLimits) -> Interpreter {
+    Builder::new()
+        .restrict(restrict(limits))
+        .scope(scope)
+        .finish()
+}
+
+/// One activation: a scope of its own, and what it runs.
 struct Loaded<'a> {
     interpreter: Interpreter,
     run: Rc<Run>,
@@ -84,52 +97,18 @@ impl From<Fault> for Failed {
 }
 
 impl Loaded<'_> {
-    fn register(&self, index: u16) {
-        let scope = self.interpreter.scope();
-        let name = scope.add_name(&format!("!{}", table::row(index).name));
-        scope.add_value(name, Builtin::value(index, &self.run));
-    }
-
-    /// Loads the program and runs its top level.
-    fn load(&self) -> Result<(), Failed> {
+    /// Fills the scope, runs the top level, and then `main`.
+    fn call_main(&self, prepared: &Prepared, input: K) -> Result<Value, Failed> {
         let context = self.interpreter.context();
         let scope = self.interpreter.scope();
-        let run = &self.run;
-        let set = |name: &str, value: K| scope.add_value(scope.add_name(name), value);
-        let compiled = match &self.program.code {
-            Some(bytes) => {
-                let mut bytes = bytes.as_slice();
-                let loaded =
-                    ketos::encode::read_bytecode(&mut bytes, &std::path::PathBuf::new(), context)?;
-                for (name, value) in loaded.values {
-                    scope.add_value(name, value);
-                }
-                loaded.code
-            }
-            None => compile_into(context, &self.program.module)?,
-        };
-        set("#ticks", K::new_foreign(Hook(run.clone())));
-        set("#null", run.borrowed(Value::Null)?);
-        set("#input", run.input.borrow().clone());
-        for index in &self.program.builtins {
-            self.register(*index);
-        }
-        let emitter = Emitter::new(context, &self.program.module, '$');
-        for (name, value) in emitter.literals(run)? {
-            scope.add_value(name, value);
-        }
-        for code in compiled {
+        prepared.fill(scope, &self.run)?;
+        for code in prepared.top_level(scope) {
             ketos::exec::execute(context, code)?;
         }
-        Ok(())
-    }
-
-    fn call_main(&self, input: K) -> Result<Value, Failed> {
-        self.load()?;
-        let Some(main) = self.interpreter.get_value("$main") else {
+        let Some(main) = scope.get_value(prepared.main()) else {
             return Err(run::soft("no_main", NO_MAIN).into());
         };
-        let output = ketos::exec::call_function(self.interpreter.context(), main, vec![input])?;
+        let output = ketos::exec::call_function(context, main, vec![input])?;
         let output = value::to_tree(&output)?;
         let limits = &self.run.limits.value;
         if let Err(error) = limits.check(&output) {
@@ -218,40 +197,51 @@ impl Loaded<'_> {
 
 pub(crate) const NO_MAIN: &str = "a script defines (main input): write (define (main input) body)";
 
-/// Built-ins that the emitter itself uses.
-fn internals() -> &'static [u16] {
-    use std::sync::OnceLock;
-    static INTERNALS: OnceLock<Vec<u16>> = OnceLock::new();
-    INTERNALS.get_or_init(|| {
-        let names = ["%rest", "%close", "%site"];
-        names
-            .iter()
-            .filter_map(|name| table::find(name))
-            .map(|(index, _)| index)
-            .collect()
-    })
+/// Ends a run however it ends: the meter is told what was used, and after a panic nothing that this thread
+/// keeps is used again.
+struct Ending<'a>(&'a Run);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        // If the ticks were taken away, the run already ended or is about to.
+        let _ = self.0.settle();
+        if std::thread::panicking() {
+            Prepared::forget_all();
+        }
+    }
 }
 
 /// Runs a compiled program once.
 pub(crate) fn run(
-    program: &Compiled,
+    program: &Arc<Compiled>,
     name: &str,
     input: Value,
     host: Arc<dyn Host>,
     limits: &GuestLimits,
 ) -> Result<Value, GuestError> {
+    let run = Rc::new(Run::new(host, limits));
+    let _ending = Ending(&run);
+    let prepared = Prepared::of(program, limits);
+    let interpreter = match &prepared {
+        Ok(prepared) => interpreter_in(prepared.new_scope(), limits),
+        Err(_) => interpreter(limits),
+    };
     let loaded = Loaded {
-        interpreter: interpreter(limits),
-        run: Rc::new(Run::new(host, limits)),
+        interpreter,
+        run: run.clone(),
         program,
         name,
     };
-    let input = match loaded.run.borrowed(input) {
-        Ok(input) => input,
-        Err(fault) => return Err(loaded.error(fault.into())),
-    };
-    *loaded.run.input.borrow_mut() = input.clone();
-    let result = loaded.call_main(input);
+    let result = loaded
+        .run
+        .borrowed(input)
+        .map_err(Failed::from)
+        .and_then(|input| {
+            *loaded.run.input.borrow_mut() = input.clone();
+            loaded.call_main(&*prepared?, input)
+        })
+        // A run whose ticks were taken away has no result.
+        .and_then(|output| Ok(loaded.run.settle().map(|()| output)?));
     // The run's own handle would outlive the interpreter's count.
     *loaded.run.input.borrow_mut() = K::Unit;
     result.map_err(|failed| loaded.error(failed))
@@ -261,38 +251,53 @@ pub(crate) fn run(
 #[derive(Debug)]
 pub(crate) struct Compiled {
     module: Module,
-    /// None if the program is too large for the engine's encoding; it is then compiled for each run.
+    /// None if the program is too large for the engine's encoding; each thread then compiles it.
     code: Option<Vec<u8>>,
-    /// Rows of the built-ins that it needs, those of the prelude included.
-    builtins: Vec<u16>,
+    /// What the code needs, that of the prelude included.
+    needs: Needs,
 }
 
-/// Compiles the functions that the program and its part of the prelude define, and gives the code that
-/// must run for the rest of its top level.
-fn compile_into(
-    context: &ketos::Context,
-    module: &Module,
-) -> Result<Vec<Rc<ketos::Code>>, ketos::Error> {
+/// What compiling a program gives beside the functions, which are in the scope.
+struct Emitted {
+    /// What must run for the rest of the top level.
+    top_level: Vec<Rc<ketos::Code>>,
+    /// The names of the functions.
+    functions: Vec<ketos::Name>,
+    needs: Needs,
+}
+
+/// Compiles the functions that the program and its part of the prelude define.
+fn compile_into(context: &ketos::Context, module: &Module) -> Result<Emitted, ketos::Error> {
+    let mut functions = Vec::new();
+    let mut needs = Needs::default();
     if !module.prelude.is_empty() {
         let prelude = prelude::prelude();
-        let mut emitter = Emitter::new(context, &prelude.module, '!');
+        let mut emitter = Emitter::new(context, &prelude.module, '!', needs);
         for number in prelude.needed(&module.prelude) {
-            emitter.compile(&prelude.module.defs[number])?;
+            let def = &prelude.module.defs[number];
+            emitter.compile(def)?;
+            functions.extend(emitter.function_name(def));
         }
+        needs = emitter.needs();
     }
-    let mut emitter = Emitter::new(context, module, '$');
-    let mut pending = Vec::new();
+    let mut emitter = Emitter::new(context, module, '$', needs);
+    let mut top_level = Vec::new();
     for def in &module.defs {
-        pending.extend(emitter.compile(def)?);
+        top_level.extend(emitter.compile(def)?);
+        functions.extend(emitter.function_name(def));
     }
-    Ok(pending)
+    Ok(Emitted {
+        top_level,
+        functions,
+        needs: emitter.needs(),
+    })
 }
 
 /// Compiles a checked program.
 pub(crate) fn compile(module: Module, limits: &GuestLimits) -> Result<Compiled, String> {
     let interpreter = interpreter(limits);
     let context = interpreter.context();
-    let pending = compile_into(context, &module).map_err(|error| {
+    let emitted = compile_into(context, &module).map_err(|error| {
         ketos::clear_traceback();
         match error {
             ketos::Error::CompileError(ketos::CompileError::OperandOverflow(_)) => {
@@ -305,23 +310,13 @@ pub(crate) fn compile(module: Module, limits: &GuestLimits) -> Result<Compiled, 
         }
     })?;
     let scope = interpreter.scope();
-    let code = ketos::module::ModuleCode::new(pending, scope);
+    let code = ketos::module::ModuleCode::new(emitted.top_level, scope);
     let mut bytes = Vec::new();
     let path = std::path::PathBuf::new();
     let encoded = ketos::encode::write_bytecode(&mut bytes, &path, &code, &scope.borrow_names());
-    let mut builtins: Vec<u16> = internals().to_vec();
-    builtins.extend(&module.builtins);
-    if !module.prelude.is_empty() {
-        let prelude = prelude::prelude();
-        for number in prelude.needed(&module.prelude) {
-            builtins.extend(&prelude.builtins[number]);
-        }
-    }
-    builtins.sort_unstable();
-    builtins.dedup();
     Ok(Compiled {
         module,
         code: encoded.is_ok().then_some(bytes),
-        builtins,
+        needs: emitted.needs,
     })
 }

@@ -14,11 +14,9 @@ use crate::table;
 
 const SOURCE: &str = include_str!("../../data/prelude.svit-script");
 
-/// The checked prelude, and what each of its functions uses.
+/// The checked prelude, and which of its functions each of them uses.
 pub(crate) struct Prelude {
     pub(crate) module: Module,
-    /// Built-ins used by each definition.
-    pub(crate) builtins: Vec<Vec<u16>>,
     uses: Vec<BTreeSet<usize>>,
     by_row: BTreeMap<u16, usize>,
 }
@@ -30,7 +28,6 @@ pub(crate) fn prelude() -> &'static Prelude {
             defs: Vec::new(),
             globals: Vec::new(),
             consts: Vec::new(),
-            builtins: Vec::new(),
             prelude: Vec::new(),
             sites: Vec::new(),
             main: None,
@@ -39,7 +36,6 @@ pub(crate) fn prelude() -> &'static Prelude {
         let module = analyze(SOURCE, &limits(), Author::Prelude).unwrap_or_else(|_| empty());
         let count = module.defs.len();
         let mut prelude = Prelude {
-            builtins: vec![Vec::new(); count],
             uses: vec![BTreeSet::new(); count],
             by_row: BTreeMap::new(),
             module,
@@ -54,7 +50,6 @@ pub(crate) fn prelude() -> &'static Prelude {
             }
             let mut found = Uses::default();
             found.lambda(lambda);
-            prelude.builtins[number] = found.builtins.into_iter().collect();
             prelude.uses[number] = found.globals;
         }
         prelude
@@ -107,7 +102,6 @@ impl Prelude {
 /// What a function refers to. In the prelude a global's number is that of its definition.
 #[derive(Default)]
 struct Uses {
-    builtins: BTreeSet<u16>,
     globals: BTreeSet<usize>,
 }
 
@@ -125,13 +119,7 @@ impl Uses {
             Code::Global(number) => {
                 self.globals.insert(*number as usize);
             }
-            Code::Builtin(row) => {
-                self.builtins.insert(*row);
-            }
-            Code::Op { row, args, .. } => {
-                self.builtins.insert(*row);
-                self.all(args);
-            }
+            Code::Op { args, .. } => self.all(args),
             Code::Call { function, args, .. } => {
                 self.code(function);
                 self.all(args);

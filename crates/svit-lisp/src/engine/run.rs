@@ -10,8 +10,8 @@ use svit_value::Text;
 
 use super::K;
 
-/// Charges between two looks at the wall clock.
-const CLOCK_INTERVAL: u32 = 64;
+/// Ticks between two looks at the wall clock and at the meter that all of the activation shares.
+const WINDOW: u64 = 256;
 
 thread_local! {
     /// Time that guests on this thread have spent waiting for ports; it does not count against them.
@@ -99,7 +99,7 @@ pub(crate) struct Memory {
 }
 
 pub(crate) struct Run {
-    pub(crate) host: Arc<dyn Host>,
+    host: Arc<dyn Host>,
     pub(crate) limits: GuestLimits,
     pub(crate) memory: Rc<Memory>,
     pub(crate) stop: RefCell<Option<Stop>>,
@@ -112,7 +112,12 @@ pub(crate) struct Run {
     pub(crate) input: RefCell<K>,
     started: Instant,
     waited: Duration,
-    until_clock: Cell<u32>,
+    /// Set with `stop`, and cheaper to look at.
+    stopped: Cell<bool>,
+    /// Ticks that may be used before the meter must be asked again.
+    credit: Cell<u64>,
+    /// What the credit was when the meter was last asked; the difference is owed to it.
+    granted: Cell<u64>,
 }
 
 impl Run {
@@ -131,25 +136,54 @@ impl Run {
             input: RefCell::new(K::Unit),
             started: Instant::now(),
             waited: WAITED.get(),
-            until_clock: Cell::new(CLOCK_INTERVAL),
+            stopped: Cell::new(false),
+            credit: Cell::new(0),
+            granted: Cell::new(0),
         }
     }
 
     /// Takes ticks, and looks at the clock now and then. Everything that can repeat comes by here.
+    ///
+    /// The meter is atomic and behind the host, so ticks come out of a small credit, which is never more
+    /// than the meter has left: nothing passes that the meter would refuse. It is told what was used before
+    /// anybody else can look at it, see [`Run::settle`].
+    #[inline]
     pub(crate) fn charge(&self, ticks: u64) -> Result<(), Fault> {
+        let credit = self.credit.get();
+        if ticks <= credit {
+            self.credit.set(credit - ticks);
+            return Ok(());
+        }
+        self.charge_meter(ticks)
+    }
+
+    #[cold]
+    fn charge_meter(&self, ticks: u64) -> Result<(), Fault> {
+        self.settle()?;
         if self.host.meter().charge(ticks).is_err() {
             return Err(self.out_of_ticks());
         }
-        match self.until_clock.get() {
-            0 => {
-                self.until_clock.set(CLOCK_INTERVAL);
-                self.look_at_clock()
-            }
-            n => {
-                self.until_clock.set(n - 1);
-                Ok(())
-            }
+        self.look_at_clock()?;
+        let credit = self.host.meter().left().min(WINDOW);
+        self.credit.set(credit);
+        self.granted.set(credit);
+        Ok(())
+    }
+
+    /// Tells the meter what was used of the credit, and gives the rest back. Nobody but this run charges the
+    /// meter meanwhile, so this fails only if the ticks were taken away to end the activation.
+    pub(crate) fn settle(&self) -> Result<(), Fault> {
+        let owed = self.granted.replace(0) - self.credit.replace(0);
+        match self.host.meter().charge(owed) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.out_of_ticks()),
         }
+    }
+
+    /// The host, with its meter up to date.
+    pub(crate) fn host(&self) -> Result<&Arc<dyn Host>, Fault> {
+        self.settle()?;
+        Ok(&self.host)
     }
 
     /// The budget of ticks is used up.
@@ -160,7 +194,7 @@ impl Run {
 
     /// Fails if the run has taken too long or is stopped.
     pub(crate) fn look_at_clock(&self) -> Result<(), Fault> {
-        if self.stop.borrow().is_some() {
+        if self.is_stopped() {
             return Err(Fault::Hard);
         }
         let waited = WAITED.get().saturating_sub(self.waited);
@@ -211,11 +245,13 @@ impl Run {
 
     fn halt_with(&self, stop: Stop) -> Fault {
         self.stop.borrow_mut().get_or_insert(stop);
+        self.stopped.set(true);
         Fault::Hard
     }
 
+    #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.borrow().is_some()
+        self.stopped.get()
     }
 
     /// A limit was passed.

@@ -49,7 +49,6 @@ pub(crate) fn check(forms: &[Node], limits: &GuestLimits, author: Author) -> Res
         globals: Vec::new(),
         by_name: HashMap::new(),
         consts: Vec::new(),
-        builtins: BTreeSet::new(),
         prelude: BTreeSet::new(),
         sites: vec![Position { line: 0, column: 0 }],
         frames: Vec::new(),
@@ -70,7 +69,6 @@ pub(crate) fn check(forms: &[Node], limits: &GuestLimits, author: Author) -> Res
         defs,
         globals: checker.globals,
         consts: checker.consts,
-        builtins: checker.builtins.into_iter().collect(),
         prelude: checker.prelude.into_iter().collect(),
         sites: checker.sites,
         main,
@@ -87,7 +85,6 @@ pub(super) struct Checker<'a> {
     globals: Vec<Global>,
     by_name: HashMap<Arc<str>, u32>,
     consts: Vec<Literal>,
-    builtins: BTreeSet<u16>,
     prelude: BTreeSet<u16>,
     sites: Vec<Position>,
     frames: Vec<Frame>,
@@ -236,10 +233,7 @@ impl Checker<'_> {
 
     fn builtin(&mut self, index: u16, row: &Row) -> Code {
         match row.kind {
-            Kind::Native(_) => {
-                self.builtins.insert(index);
-                Code::Builtin(index)
-            }
+            Kind::Native(_) => Code::Builtin(index),
             Kind::Prelude => {
                 self.prelude.insert(index);
                 Code::Prelude(index)
@@ -487,14 +481,11 @@ impl Checker<'_> {
     /// A call of an internal built-in, made by a form.
     fn internal(&mut self, name: &str, at: Position, args: Vec<Code>) -> Code {
         match table::find(name) {
-            Some((row, _)) => {
-                self.builtins.insert(row);
-                Code::Op {
-                    row,
-                    site: self.site(at),
-                    args,
-                }
-            }
+            Some((row, _)) => Code::Op {
+                row,
+                site: self.site(at),
+                args,
+            },
             None => Code::Null,
         }
     }

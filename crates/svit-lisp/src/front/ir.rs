@@ -15,8 +15,6 @@ pub(crate) struct Module {
     pub(crate) globals: Vec<Global>,
     /// Literals that are not scalars.
     pub(crate) consts: Vec<Literal>,
-    /// Built-ins that are used, as rows of the table.
-    pub(crate) builtins: Vec<u16>,
     /// Functions of the prelude that are used, in their own order.
     pub(crate) prelude: Vec<u16>,
     /// Places of calls; number 0 means "unknown".

@@ -158,6 +158,52 @@ fn programs_of_valid_forms() {
     assert!(passed > 0);
 }
 
+/// Calls of arithmetic that take up everything special that the engine's side does for such places, so that
+/// the rest of a program goes the general way.
+fn padding() -> String {
+    format!(
+        "(define (zz-padding n) (do {}))",
+        "(+ n 1) ".repeat(70).trim_end()
+    )
+}
+
+#[test]
+fn the_short_way_of_arithmetic_gives_and_costs_what_the_general_way_does() {
+    let run = |source: &str| {
+        let tree = value!({"memory": {"x": [1, {"a": 2}]}, "lib": {}});
+        let world = World::with_ticks(&Lisp::new(), tree, limits(), 20_000);
+        let result = world.run(source, value!({"a": [1, 2]}));
+        let result = match result {
+            Ok(output) => Ok(output),
+            // Where a stack is full depends on what is on it.
+            Err(error) if error.kind == GuestErrorKind::Limit => return None,
+            Err(error) => Err((error.code, error.at.map(|at| at.line))),
+        };
+        let tree = world.tree.lock().unwrap().clone();
+        let logs = world.logs.lock().unwrap().clone();
+        Some((result, world.ticks(), tree, logs))
+    };
+    let names = names();
+    let arithmetic = [
+        "+", "-", "*", "=", "/=", "<", ">", "<=", ">=", "not", "zero",
+    ];
+    let often: Vec<String> = arithmetic.map(String::from).to_vec();
+    for seed in 1..=rounds() {
+        let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let names = if seed % 3 == 0 { &names } else { &often };
+        let source = format!(
+            "(define (f x :optional y) {})\n(define (g x y) {})\n(define (main input)\n  (let ((x 1) (y '(2)))\n    {}))",
+            form(&mut dice, names, 4),
+            form(&mut dice, names, 3),
+            form(&mut dice, names, 4),
+        );
+        let general = format!("{} {source}", padding());
+        if let (Some(found), Some(expected)) = (run(&source), run(&general)) {
+            assert_eq!(found, expected, "seed {seed}: {source}");
+        }
+    }
+}
+
 #[test]
 fn texts_that_are_cut_and_mixed() {
     let corpus = include_str!("../corpus/useful.txt");
