@@ -43,7 +43,7 @@
 //! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
 //! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
 //! | how much of everything is allowed | [`Limits`], [`LimitKind`] |
-//! | to write a store | [`ProcessStore`], [`check_batch`] |
+//! | to write a store | [`KeyValueStore`] on an ordered map, or [`ProcessStore`] and [`check_batch`] |
 //!
 //! # What it does not do
 //! No files and no sockets: a store is somebody else's crate. No models, and no ports or mounts but
@@ -66,6 +66,7 @@ mod durable;
 mod error;
 mod guests;
 mod hooks;
+mod key_value;
 mod limits;
 mod memory_store;
 mod outbox;
@@ -90,6 +91,7 @@ pub use durable::{
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
 pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
+pub use key_value::{KeyChange, KeyScan, KeyValue, KeyValueStore};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use outbox::Intent;

@@ -17,7 +17,7 @@ use crate::store::{
     StoredRecord, ThreadEvent,
 };
 use crate::{Base, BaseKind};
-use history::History;
+use history::{Growing, History};
 
 /// A store in memory, for tests and for processes that need not outlive the program. Clones are the
 /// same store.
@@ -140,17 +140,13 @@ impl Tables {
             let why = "a checkpoint of another record or root than that version has";
             return Err(bad(address, why));
         }
-        if let Some(CheckpointRef {
-            address: of,
-            version,
-        }) = &part.since
-            && !self
-                .processes
-                .get(of)
-                .is_some_and(|history| history.has_blocks_of(*version))
-        {
-            return Err(bad(address, "what the checkpoint builds on is not there"));
-        }
+        let since = match part.since {
+            None => None,
+            Some(since) => match self.root_of(&since) {
+                Some(root) => Some((since, root)),
+                None => return Err(bad(address, "what the checkpoint builds on is not there")),
+            },
+        };
         check_blocks(address, &part.blocks)?;
         let known = |digest| self.blocks.contains_key(&digest);
         let brings_root = part
@@ -160,10 +156,15 @@ impl Tables {
         if part.last && !brings_root && !known(checkpoint.root) {
             return Err(bad(address, "the root of the checkpoint is not there"));
         }
+        let growing = Growing { checkpoint, since };
         self.history_mut(address)?
-            .next_part(&checkpoint, part.index, part.last)?;
+            .next_part(growing, part.index, part.last)?;
         self.put_blocks(part.blocks);
         Ok(())
+    }
+
+    fn root_of(&self, of: &CheckpointRef) -> Option<Digest> {
+        self.processes.get(&of.address)?.root_of(of.version)
     }
 
     fn forks(&self, address: &Address, below: u64) -> StoreResult<Vec<ForkRef>> {

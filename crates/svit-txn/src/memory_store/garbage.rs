@@ -10,7 +10,11 @@ use crate::store::{Collected, StoreError, StoreResult};
 impl Tables {
     pub(super) fn collect(&mut self) -> StoreResult<Collected> {
         let mut reached = HashSet::new();
-        for (root, whole) in self.processes.values().flat_map(|it| it.roots()) {
+        let mut roots: Vec<_> = self.processes.values().flat_map(|it| it.roots()).collect();
+        // Whole ones first: a block that one that is not whole has reached is not looked at again,
+        // and what is missing below it would go unnoticed.
+        roots.sort_by_key(|(_, whole)| !whole);
+        for (root, whole) in roots {
             self.mark(root, whole, &mut reached)?;
         }
         let mut collected = Collected {

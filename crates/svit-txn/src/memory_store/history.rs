@@ -8,8 +8,8 @@ use svit_value::Digest;
 use super::bad;
 use super::receipts::Receipts;
 use crate::store::{
-    Batch, Checkpoint, EventQuery, ForkRef, Head, Receipt, ReceiptKey, RecordQuery, StoreResult,
-    StoredRecord, ThreadEvent, check_batch,
+    Batch, Checkpoint, CheckpointRef, EventQuery, ForkRef, Head, Receipt, ReceiptKey, RecordQuery,
+    StoreResult, StoredRecord, ThreadEvent, check_batch,
 };
 use crate::{Base, BaseKind, SharedThread};
 
@@ -25,7 +25,15 @@ pub(super) struct History {
     /// Whole checkpoints, by version.
     checkpoints: BTreeMap<u64, Checkpoint>,
     /// Checkpoints of which parts are still to come, with the number of the next part.
-    open: BTreeMap<u64, (Checkpoint, u64)>,
+    open: BTreeMap<u64, (Growing, u64)>,
+}
+
+/// A checkpoint in parts: all of them say the same of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Growing {
+    pub(super) checkpoint: Checkpoint,
+    /// What it builds on, and the root of that: another process may have taken its place.
+    pub(super) since: Option<(CheckpointRef, Digest)>,
 }
 
 impl History {
@@ -107,31 +115,29 @@ impl History {
         self.checkpoints.get(&checkpoint.version) == Some(checkpoint)
     }
 
-    /// Whether all blocks of that version's root are in the store for sure.
-    pub(super) fn has_blocks_of(&self, version: u64) -> bool {
+    /// The root of a version all of whose blocks are in the store for sure.
+    pub(super) fn root_of(&self, version: u64) -> Option<Digest> {
         let base = self.base.has_blocks() && self.base.version == version;
-        base || self.checkpoints.contains_key(&version)
+        let checkpoint = self.checkpoints.get(&version).map(|it| it.root);
+        checkpoint.or(base.then_some(self.base.root))
     }
 
     /// Takes note of a part of a checkpoint, if it is the next one.
-    pub(super) fn next_part(
-        &mut self,
-        checkpoint: &Checkpoint,
-        index: u64,
-        last: bool,
-    ) -> StoreResult<()> {
-        let open = self.open.get(&checkpoint.version);
-        let expected = open.map_or(0, |(_, next)| *next);
-        if index != 0 && index != expected {
-            let why = format!("part {index} of a checkpoint where {expected} is next");
+    pub(super) fn next_part(&mut self, it: Growing, index: u64, last: bool) -> StoreResult<()> {
+        let version = it.checkpoint.version;
+        let follows = self
+            .open
+            .get(&version)
+            .is_some_and(|(known, next)| (known, *next) == (&it, index));
+        if index != 0 && !follows {
+            let why = format!("part {index} of a checkpoint, which is not the next");
             return Err(bad(&self.base.address, &why));
         }
         if last {
             self.open.clear();
-            self.checkpoints.insert(checkpoint.version, *checkpoint);
+            self.checkpoints.insert(version, it.checkpoint);
         } else {
-            self.open
-                .insert(checkpoint.version, (*checkpoint, index + 1));
+            self.open.insert(version, (it, index + 1));
         }
         Ok(())
     }
@@ -140,7 +146,10 @@ impl History {
     pub(super) fn roots(&self) -> impl Iterator<Item = (Digest, bool)> {
         let base = self.base.has_blocks().then_some((self.base.root, true));
         let whole = self.checkpoints.values().map(|it| (it.root, true));
-        let open = self.open.values().map(|(it, _)| (it.root, false));
+        let open = self
+            .open
+            .values()
+            .map(|(it, _)| (it.checkpoint.root, false));
         base.into_iter().chain(whole).chain(open)
     }
 
@@ -188,9 +197,12 @@ impl History {
         let Some(shared) = self.shared.take_if(|it| it.parent == gone.base.address) else {
             return;
         };
-        let own = gone.events.iter().filter(|event| event.seq < shared.events);
-        for event in own.rev() {
-            self.events.push_front(event.clone());
+        // A fork that has forgotten events of its own shares none of those before them any more.
+        if self.head().first_event == shared.events {
+            let own = gone.events.iter().filter(|event| event.seq < shared.events);
+            for event in own.rev() {
+                self.events.push_front(event.clone());
+            }
         }
         self.shared = gone.shared.clone().map(|above| SharedThread {
             events: above.events.min(shared.events),

@@ -1,10 +1,10 @@
 //! What a store moves: heads, batches, records, receipts, events and queries.
 
-use svit_tree::Path;
+use svit_tree::{Path, touched};
 use svit_value::{Digest, Text, Value};
 
 use super::{StoreError, StoreResult};
-use crate::{Base, LimitKind, SharedThread};
+use crate::{Base, LimitKind, ProcessTransaction, RecordError, SharedThread};
 
 /// Where the history of a process stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +129,28 @@ pub struct StoredRecord {
     pub paths: Vec<Path>,
     /// The encoded `svit-transaction@1`.
     pub body: Vec<u8>,
+}
+
+impl StoredRecord {
+    /// A record of which only the body was kept. O(body).
+    ///
+    /// ```
+    /// assert!(svit_txn::StoredRecord::from_body(b"not a record".to_vec()).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`RecordError`]; an unknown format, source or operation is refused.
+    pub fn from_body(body: Vec<u8>) -> Result<Self, RecordError> {
+        let record = ProcessTransaction::from_bytes(&body)?;
+        Ok(Self {
+            version: record.version,
+            previous: record.previous,
+            digest: Digest::of(&body),
+            root: record.root,
+            paths: touched(&record.mutations),
+            body,
+        })
+    }
 }
 
 /// What identifies a request of a client.
