@@ -4,8 +4,9 @@
 //!
 //! 1. A bench that takes part is a `[[bench]]` target with `harness = false`, named in its package's
 //!    manifest: `[package.metadata.svit] rows = ["bench-target"]`.
-//! 2. It is run as `cargo bench --package P --bench B -- --rows [--only NAME]` (cargo adds `--bench`;
-//!    arguments that it does not know it ignores). With `--only` it measures only the row of that name, or
+//! 2. It is run as `cargo bench --package P --bench B [--features F] -- --rows [--only NAME]`, with the features
+//!    that the target says it requires (`required-features = ["F"]`; cargo adds `--bench`; arguments that it does
+//!    not know it ignores). With `--only` it measures only the row of that name, or
 //!    nothing if it has none.
 //! 3. For each row it prints one line of JSON on standard output, flushed at once:
 //!
@@ -36,8 +37,8 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let workspace = Workspace::load()?;
     let mut rows = Vec::new();
-    for (package, bench) in taking_part(&workspace)? {
-        rows.extend(run(&workspace, &package, &bench, options.only.as_deref())?);
+    for bench in taking_part(&workspace)? {
+        rows.extend(run(&workspace, &bench, options.only.as_deref())?);
     }
     if rows.is_empty() {
         return Err(match &options.only {
@@ -74,8 +75,17 @@ impl Options {
     }
 }
 
+/// A bench that prints rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Bench {
+    package: String,
+    name: String,
+    /// The features that the target requires.
+    features: Vec<String>,
+}
+
 /// The benches that packages name as row printers, each checked to exist.
-fn taking_part(workspace: &Workspace) -> Result<Vec<(String, String)>, String> {
+fn taking_part(workspace: &Workspace) -> Result<Vec<Bench>, String> {
     let mut found = Vec::new();
     for package in &workspace.packages {
         let manifest = read_toml(&package.manifest_path)?;
@@ -84,37 +94,30 @@ fn taking_part(workspace: &Workspace) -> Result<Vec<(String, String)>, String> {
         };
         let names = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         for name in names.iter().map(|name| name.as_str().unwrap_or_default()) {
-            let exists = package
-                .targets
-                .iter()
-                .any(|target| target.is("bench") && target.name == name);
-            if !exists {
+            let mut targets = package.targets.iter();
+            let target = targets.find(|target| target.is("bench") && target.name == name);
+            let Some(target) = target else {
                 return Err(format!("{} has no bench called `{name}`", package.name));
-            }
-            found.push((package.name.clone(), name.to_owned()));
+            };
+            found.push(Bench {
+                package: package.name.clone(),
+                name: name.to_owned(),
+                features: target.required_features.clone(),
+            });
         }
     }
     Ok(found)
 }
 
-fn run(
-    workspace: &Workspace,
-    package: &str,
-    bench: &str,
-    only: Option<&str>,
-) -> Result<Vec<Row>, String> {
-    eprintln!("bench {package} {bench}");
+fn run(workspace: &Workspace, bench: &Bench, only: Option<&str>) -> Result<Vec<Row>, String> {
+    let Bench { package, name, .. } = bench;
+    eprintln!("bench {package} {name}");
     let mut cargo = command::cargo(&workspace.root);
-    cargo.args([
-        "bench",
-        "--quiet",
-        "--package",
-        package,
-        "--bench",
-        bench,
-        "--",
-        "--rows",
-    ]);
+    cargo.args(["bench", "--quiet", "--package", package, "--bench", name]);
+    if !bench.features.is_empty() {
+        cargo.args(["--features", &bench.features.join(",")]);
+    }
+    cargo.args(["--", "--rows"]);
     if let Some(only) = only {
         cargo.args(["--only", only]);
     }
@@ -127,7 +130,7 @@ fn run(
             Ok(None) => eprintln!("{line}"),
             Err(error) => {
                 return Err(format!(
-                    "{package} {bench} printed a bad row: {error}\n{line}"
+                    "{package} {name} printed a bad row: {error}\n{line}"
                 ));
             }
         }

@@ -1,6 +1,8 @@
 //! Everything that can be wrong with a question.
 
 use svit_tree::Path;
+#[cfg(feature = "search")]
+use svit_tree::guest::HostError;
 use svit_tree::guest::OutOfTicks;
 
 /// Why a question was refused or stopped.
@@ -9,7 +11,7 @@ use svit_tree::guest::OutOfTicks;
 pub enum QueryError {
     /// The regular expression has a mistake.
     #[cfg(any(feature = "search", feature = "jq"))]
-    #[error("bad pattern {pattern:?} at byte {at}: {why}")]
+    #[error("bad pattern {} at byte {at}: {why}", Quoted(.pattern))]
     BadPattern {
         /// The pattern, cut at 200 bytes.
         pattern: String,
@@ -21,11 +23,25 @@ pub enum QueryError {
     /// The pattern matches the empty text, which is everywhere.
     #[cfg(any(feature = "search", feature = "jq"))]
     #[error(
-        "the pattern {pattern:?} matches the empty text, which is everywhere; make it match at least one character"
+        "the pattern {} matches the empty text, which is everywhere; make it match at least one character",
+        Quoted(.pattern)
     )]
     MatchesEmpty {
         /// The pattern, cut at 200 bytes.
         pattern: String,
+    },
+    /// The regular expression has a class that only a table of Unicode could explain. Such tables change, and what
+    /// a pattern finds may be stored.
+    #[cfg(any(feature = "search", feature = "jq"))]
+    #[error(
+        "{class} at byte {at} needs a table of Unicode, whose version must not reach what is stored; \
+         write the characters out, as in [A-Za-z] or [\\u{{370}}-\\u{{3ff}}], or \\w, \\d, \\s for those of ASCII"
+    )]
+    UnicodeClass {
+        /// The class as it was written, such as `\p{Greek}`.
+        class: String,
+        /// Where it is, in bytes of the pattern.
+        at: usize,
     },
     /// The pattern is larger than a pattern may be.
     #[cfg(any(feature = "search", feature = "jq"))]
@@ -102,6 +118,10 @@ pub enum QueryError {
         /// The path.
         path: Path,
     },
+    /// Who gives the contents of mounts ended the search.
+    #[cfg(feature = "search")]
+    #[error(transparent)]
+    Stopped(HostError),
     /// The tick budget is used up. Nothing that a script does may swallow this.
     #[error(transparent)]
     OutOfTicks(#[from] OutOfTicks),
@@ -131,6 +151,30 @@ impl std::fmt::Display for PatternLimit {
             Self::Positions => "the length of a pattern with its repetitions counted out",
             Self::Compiled => "a compiled pattern (bytes)",
         })
+    }
+}
+
+/// A text in quotes. `{:?}` would ask a table of Unicode what can be printed, and a script may store what an error
+/// says.
+#[cfg(any(feature = "search", feature = "jq"))]
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+#[cfg(any(feature = "search", feature = "jq"))]
+impl std::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                '\0'..=' ' | '\u{7f}' if c != ' ' => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
     }
 }
 
@@ -184,10 +228,15 @@ impl std::fmt::Display for FilterLimit {
 }
 
 impl QueryError {
-    /// Whether the whole activation must end: true for [`QueryError::OutOfTicks`] alone. All other errors are
-    /// answers that a script may catch.
+    /// Whether the whole activation must end: true if ticks are used up, or the source of a mount's contents ended
+    /// the search. All other errors are answers that a script may catch.
     pub const fn is_hard(&self) -> bool {
-        matches!(self, Self::OutOfTicks(_))
+        match self {
+            Self::OutOfTicks(_) => true,
+            #[cfg(feature = "search")]
+            Self::Stopped(_) => true,
+            _ => false,
+        }
     }
 
     /// A stable name for the sort of failure, in snake case.
@@ -197,6 +246,8 @@ impl QueryError {
             Self::BadPattern { .. } => "bad_pattern",
             #[cfg(any(feature = "search", feature = "jq"))]
             Self::MatchesEmpty { .. } => "matches_empty",
+            #[cfg(any(feature = "search", feature = "jq"))]
+            Self::UnicodeClass { .. } => "unicode_class",
             #[cfg(any(feature = "search", feature = "jq"))]
             Self::PatternTooLarge { .. } => "pattern_too_large",
             #[cfg(feature = "jq")]
@@ -216,6 +267,8 @@ impl QueryError {
             #[cfg(feature = "rank")]
             Self::Index { .. } => "index",
             Self::Missing { .. } => "missing",
+            #[cfg(feature = "search")]
+            Self::Stopped(_) => "stopped",
             Self::OutOfTicks(_) => "out_of_ticks",
         }
     }

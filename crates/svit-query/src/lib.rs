@@ -43,8 +43,10 @@
 //! - [`QueryError`]: all that can go wrong.
 //!
 //! # What it does not do
-//! No I/O, no clock, no authority: it sees the value that it is given and nothing else. It does not
-//! open mounts, and but for `rank` it keeps no index: a search looks at every node below its path.
+//! No I/O, no clock, no authority: it sees the value that it is given and nothing else. It opens no mount; a search
+//! through mounts asks whoever has them attached, one node at a time. But for `rank` it keeps no index: a search
+//! looks at every node below its path. And it has no table of Unicode: results, ticks and the texts of errors of
+//! `search` and `jq` do not change with one, so that scripts may store them. `rank` is for hosts, and has.
 
 #[cfg(feature = "jq")]
 pub mod jq;

@@ -1,10 +1,23 @@
-//! Regular expressions whose time is bounded: parsed, measured and compiled within limits. `search` and the
-//! functions of `jq` share it.
+//! Regular expressions whose time is bounded and whose meaning is the same for ever: parsed, measured and compiled
+//! within limits. `search` and the functions of `jq` share it.
+//!
+//! What a pattern finds can be stored, so no table of Unicode takes part: such tables change from one version of a
+//! library to the next. `ascii` gives the classes and the folding of case, `spelling` refuses what the parser would
+//! ask a table about, and the engine is given the result, not the text.
 
-use regex::{Regex, RegexBuilder};
+mod ascii;
+mod scan;
+mod spelling;
+
+use std::fmt;
+
+use regex_automata::hybrid::dfa::DFA;
+use regex_automata::meta;
+use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::ast::{self, Ast, ClassSetBinaryOp, ClassSetItem};
-use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Hir, HirKind};
+
+pub(crate) use scan::Scratch;
 
 use crate::{PatternLimit, QueryError};
 
@@ -30,28 +43,27 @@ pub(crate) struct Limits {
 }
 
 /// A compiled pattern, with what is known about it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Linear {
-    pub(crate) regex: Regex,
+    regex: meta::Regex,
+    /// The same pattern as an automaton of which each step is seen.
+    steps: DFA,
     /// The characters that it can be waiting for at once.
     pub(crate) cost: u64,
-    #[cfg_attr(
-        not(feature = "search"),
-        allow(dead_code, reason = "only search refuses these")
-    )]
     pub(crate) matches_empty: bool,
-    /// Bytes of its longest match, if there is one.
-    #[cfg_attr(
-        not(feature = "jq"),
-        allow(dead_code, reason = "only jq finds all matches")
-    )]
-    pub(crate) longest: Option<usize>,
+}
+
+impl fmt::Debug for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linear({})", self.cost)
+    }
 }
 
 /// Compiles a pattern.
 ///
 /// # Errors
-/// [`QueryError::BadPattern`] with the place of the mistake, [`QueryError::PatternTooLarge`].
+/// [`QueryError::BadPattern`] with the place of the mistake, [`QueryError::UnicodeClass`],
+/// [`QueryError::PatternTooLarge`].
 pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Linear, QueryError> {
     check(
         PatternLimit::Bytes,
@@ -63,6 +75,7 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         at,
         why,
     };
+    spelling::check(pattern, flags.ignore_space).map_err(|(at, why)| bad(at, why.to_owned()))?;
     let parsed = ast::parse::ParserBuilder::new()
         .nest_limit(MAX_NESTING)
         .ignore_whitespace(flags.ignore_space)
@@ -71,34 +84,45 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         .map_err(|error| bad(error.span().start.offset, error.kind().to_string()))?;
     let classes = ast::visit(&parsed, Classes(0)).unwrap_or(usize::MAX);
     check(PatternLimit::Classes, limits.classes as u64, classes as u64)?;
-    let hir = TranslatorBuilder::new()
-        .case_insensitive(flags.ignore_case)
-        .dot_matches_new_line(flags.dot_matches_new_line)
-        .build()
-        .translate(pattern, &parsed)
-        .map_err(|error| bad(error.span().start.offset, error.kind().to_string()))?;
+    let hir = ascii::translate(pattern, &parsed, flags)?;
     let cost = positions(&hir).max(1);
     check(PatternLimit::Positions, limits.positions, cost)?;
-    let regex = RegexBuilder::new(pattern)
-        .case_insensitive(flags.ignore_case)
-        .ignore_whitespace(flags.ignore_space)
-        .dot_matches_new_line(flags.dot_matches_new_line)
-        .nest_limit(MAX_NESTING)
-        .size_limit(limits.compiled)
-        .dfa_size_limit(limits.cache)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(allowed) => QueryError::PatternTooLarge {
-                limit: PatternLimit::Compiled,
-                allowed: allowed as u64,
-                actual: None,
-            },
-            other => bad(0, other.to_string()),
+    let too_large = |actual| QueryError::PatternTooLarge {
+        limit: PatternLimit::Compiled,
+        allowed: limits.compiled as u64,
+        actual,
+    };
+    let regex = meta::Builder::new()
+        .configure(
+            meta::Config::new()
+                .nfa_size_limit(Some(limits.compiled))
+                .hybrid_cache_capacity(limits.cache),
+        )
+        .build_from_hir(&hir)
+        .map_err(|error| match error.size_limit() {
+            Some(_) => too_large(None),
+            None => bad(0, error.to_string()),
         })?;
+    let steps = thompson::Compiler::new()
+        .configure(
+            thompson::Config::new()
+                .nfa_size_limit(Some(limits.compiled))
+                .which_captures(WhichCaptures::None),
+        )
+        .build_from_hir(&hir)
+        .map_err(|_| too_large(None))?;
+    let steps = DFA::builder()
+        .configure(
+            DFA::config()
+                .cache_capacity(limits.cache)
+                .skip_cache_capacity_check(true),
+        )
+        .build_from_nfa(steps)
+        .map_err(|_| too_large(None))?;
     Ok(Linear {
         regex,
+        steps,
         cost,
-        longest: hir.properties().maximum_len(),
         matches_empty: hir.properties().minimum_len() == Some(0),
     })
 }
@@ -119,7 +143,7 @@ pub(crate) fn quote(pattern: &str) -> String {
     pattern[..pattern.floor_char_boundary(200)].to_owned()
 }
 
-/// Counts classes before they are made: `(?i)\p{any}` takes eight characters and milliseconds.
+/// Counts classes before they are made.
 struct Classes(usize);
 
 impl ast::Visitor for Classes {
@@ -176,3 +200,8 @@ fn positions(hir: &Hir) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod oracle;
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Options, and the whole way through cargo with a bench on disk.
 
-use super::{Options, run, taking_part};
+use super::{Bench, Options, run, taking_part};
 use crate::workspace::Workspace;
 
 #[test]
@@ -36,29 +36,44 @@ fn a_bench_on_disk_is_found_run_and_read() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
-    let manifest = |rows: &str| {
+    let manifest = |rows: &str, more: &str| {
         format!(
             "[workspace]\n[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
-             [package.metadata.svit]\nrows = [{rows}]\n[[bench]]\nname = \"speed\"\nharness = false\n"
+             [features]\nfast = []\nlarge = []\n\
+             [package.metadata.svit]\nrows = [{rows}]\n[[bench]]\nname = \"speed\"\nharness = false\n{more}"
         )
     };
     write("src/lib.rs", "");
     write("benches/speed.rs", BENCH);
-    write("Cargo.toml", &manifest("\"speed\""));
-    let workspace = Workspace::load_at(folder.path()).unwrap();
-    assert_eq!(
-        taking_part(&workspace).unwrap(),
-        [("p".to_owned(), "speed".to_owned())]
-    );
-    let names = |only: Option<&str>| -> Vec<String> {
-        let rows = run(&workspace, "p", "speed", only).unwrap();
+    write("Cargo.toml", &manifest("\"speed\"", ""));
+    let found = || taking_part(&Workspace::load_at(folder.path()).unwrap());
+    let bench = |features: &[&str]| Bench {
+        package: "p".to_owned(),
+        name: "speed".to_owned(),
+        features: features.iter().copied().map(str::to_owned).collect(),
+    };
+    assert_eq!(found().unwrap(), [bench(&[])]);
+    let names = |bench: &Bench, only: Option<&str>| -> Vec<String> {
+        let workspace = Workspace::load_at(folder.path()).unwrap();
+        let rows = run(&workspace, bench, only).unwrap();
         rows.into_iter().map(|row| row.name).collect()
     };
-    assert_eq!(names(None), ["one", "two"]);
-    assert_eq!(names(Some("two")), ["two"]);
-    assert_eq!(names(Some("three")), [""; 0]);
+    assert_eq!(names(&bench(&[]), None), ["one", "two"]);
+    assert_eq!(names(&bench(&[]), Some("two")), ["two"]);
+    assert_eq!(names(&bench(&[]), Some("three")), [""; 0]);
 
-    write("Cargo.toml", &manifest("\"sped\""));
-    let workspace = Workspace::load_at(folder.path()).unwrap();
-    assert!(taking_part(&workspace).unwrap_err().contains("`sped`"));
+    // A bench that is there only with features is run with them.
+    let needs = "required-features = [\"fast\", \"large\"]\n";
+    write("Cargo.toml", &manifest("\"speed\"", needs));
+    write(
+        "benches/speed.rs",
+        &format!(
+            "#[cfg(not(all(feature = \"fast\", feature = \"large\")))]\ncompile_error!(\"without\");\n{BENCH}"
+        ),
+    );
+    assert_eq!(found().unwrap(), [bench(&["fast", "large"])]);
+    assert_eq!(names(&found().unwrap()[0], None), ["one", "two"]);
+
+    write("Cargo.toml", &manifest("\"sped\"", ""));
+    assert!(found().unwrap_err().contains("`sped`"));
 }

@@ -80,7 +80,7 @@ pub(crate) const ONLY_BY_FEATURE: &[(&str, &str)] = &[
     ("svit-model", "reqwest"),
     ("svit-ports", "reqwest"),
     ("svit-query", "jaq-*"),
-    ("svit-query", "regex"),
+    ("svit-query", "regex-*"),
     ("svit-query", "tantivy"),
 ];
 

@@ -11,6 +11,7 @@ use jaq_core::{Compiler, compile};
 use super::run::Data;
 use super::{defs, natives, stack};
 use crate::QueryError;
+use crate::error::Quoted;
 
 /// The most bytes of a filter's text.
 pub const MAX_FILTER_BYTES: usize = 4_096;
@@ -68,6 +69,12 @@ impl Filter {
         if let Some(known) = cached(text) {
             return Ok(known);
         }
+        if let Some(at) = beyond_ascii(text) {
+            return Err(QueryError::BadFilter {
+                at,
+                why: "outside of strings and comments a filter is in ASCII".to_owned(),
+            });
+        }
         let filter = stack::with_enough(false, || compile_text(text))?;
         let filter = Self(Arc::new(Compiled {
             chains: stack::with_enough(false, || chains(text)),
@@ -96,7 +103,11 @@ impl Filter {
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.as_str();
-        write!(f, "Filter({:?})", &text[..text.floor_char_boundary(200)])
+        write!(
+            f,
+            "Filter({})",
+            Quoted(&text[..text.floor_char_boundary(200)])
+        )
     }
 }
 
@@ -134,6 +145,48 @@ fn compile_text(text: &str) -> Result<jaq_core::Filter<Data>, QueryError> {
         .with_funs(natives::all())
         .compile(modules)
         .map_err(|errors| not_compiled(text, errors))
+}
+
+/// The first character beyond ASCII that is neither in a string nor in a comment. The lexer would skip those that
+/// a table of Unicode calls space, and refuse the others.
+fn beyond_ascii(text: &str) -> Option<usize> {
+    if text.is_ascii() {
+        return None;
+    }
+    // For each string that is open, the parentheses that are open in the filter inside it, if one is.
+    let mut strings: Vec<Option<u32>> = Vec::new();
+    let mut rest = text.char_indices();
+    while let Some((at, c)) = rest.next() {
+        match (strings.last_mut(), c) {
+            (Some(inside @ None), '\\') => {
+                *inside = rest.next().filter(|(_, c)| *c == '(').map(|_| 0);
+            }
+            (Some(None), '"') => drop(strings.pop()),
+            (Some(None), _) => {}
+            (_, '"') => strings.push(None),
+            (_, '#') => skip_comment(&mut rest),
+            (Some(Some(open)), '(') => *open += 1,
+            (Some(inside @ Some(0)), ')') => *inside = None,
+            (Some(Some(open)), ')') => *open -= 1,
+            (_, c) if !c.is_ascii() => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Up to the end of the line, or of the next one behind an odd number of backslashes.
+fn skip_comment(rest: &mut std::str::CharIndices<'_>) {
+    let mut odd = false;
+    for (_, c) in rest.by_ref() {
+        match c {
+            '\n' if !odd => return,
+            '\\' => odd = !odd,
+            // Windows' end of a line does not count.
+            '\r' => {}
+            _ => odd = false,
+        }
+    }
 }
 
 /// Whether a function with a filter as parameter may call itself: whether its name is there once more than it
@@ -226,4 +279,29 @@ fn not_compiled(text: &str, errors: compile::Errors<&str, ()>) -> QueryError {
         };
         (place(text, name), why)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, beyond_ascii};
+
+    #[test]
+    fn only_strings_and_comments_go_beyond_ascii() {
+        for (text, place) in [
+            ("\"é\"", None),
+            (".a # é", None),
+            (". # a \\\n é\n| .", None),
+            (". # a \\\\\n\u{a0}.", Some(9)),
+            ("\"é\\(.a | \"\\(1 + (2))é\")é\"", None),
+            ("\"\\(\u{a0}1)\"", Some(3)),
+            ("\"a\\\\\"\u{2003}", Some(5)),
+            (".a\u{a0}", Some(2)),
+            ("é", Some(0)),
+            (".é", Some(1)),
+            ("\u{85}.", Some(0)),
+        ] {
+            assert_eq!(beyond_ascii(text), place, "{text:?}");
+            assert_eq!(Filter::new(text).is_err(), place.is_some(), "{text:?}");
+        }
+    }
 }

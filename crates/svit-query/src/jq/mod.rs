@@ -7,8 +7,9 @@
 //! # Price
 //! 200 ticks for asking, then 1 for each evaluation of a term and each element that is iterated over, compared
 //! or sorted, and 1 for each 64 bytes of values that are made or looked at. A regular expression costs 2,000
-//! ticks when a run meets it first, and then, for each look at `n` bytes, `1 + n * cost / 64`, where `cost` is
-//! the number of characters it can be waiting for. All this is the same on every machine and in every build.
+//! ticks when a run meets it first, and then, for each match and the look that finds no more, `1 + n * cost / 64`,
+//! where `n` is the number of bytes that are read until it is known where the match ends, and `cost` the number of
+//! characters it can be waiting for. All this is the same on every machine and in every build.
 //!
 //! # Bounds
 //! Nothing inside a filter can catch that a bound was reached.
@@ -35,6 +36,10 @@
 //!   error, an error, and none.
 //! - Regular expressions are those of the `regex` crate: no look-around and no back-references, which are not
 //!   linear in time; the flag `l` is refused.
+//! - No table of Unicode takes part, since what a filter gives may be stored and such tables change. In regular
+//!   expressions `\d`, `\s`, `\w`, `\b`, `[[:alpha:]]` and the flag `i` know ASCII, `.` and negated classes match
+//!   whole characters, and `\p{..}` is refused. With the flag `x`, in names of groups, and in a filter outside of
+//!   its strings and comments, only ASCII may stand. `trim` takes off the characters that the manual lists.
 //! - Removed, because a filter sees its input and nothing else: `input`, `inputs`, `debug`, `stderr`, `env`,
 //!   `$ENV`, `now`, `localtime`, `strflocaltime`, `halt`, `halt_error`, `input_filename`,
 //!   `input_line_number`, `$__loc__`, `$__prog_args`, `builtins`, `import` and `include`.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use svit_tree::Path;
+use svit_tree::guest::HostError;
 use svit_value::Text;
 
 /// One match.
@@ -43,6 +44,23 @@ pub struct Found {
     /// How many nodes were left out, with all below them, because no path can name them: their key
     /// is empty, `.` or `..`, has a NUL, or makes the path too long.
     pub unnamed: u64,
+    /// The nodes of mounts that could not be looked at, with all below them, in tree order; the first
+    /// [`MAX_FAILURES`] of them.
+    pub failures: Vec<Failure>,
+    /// How many more there were.
+    pub more_failures: u64,
+}
+
+/// The most [`Found::failures`].
+pub const MAX_FAILURES: usize = 100;
+
+/// A node of a mount that could not be looked at. The search went on with the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The node.
+    pub at: Path,
+    /// Why, as the source of the mount's contents said it: with a stable code.
+    pub why: HostError,
 }
 
 /// What ended a search early, and where.

@@ -1,17 +1,20 @@
 //! `_match` and `_pieces`, on which `test`, `match`, `capture`, `scan`, `split` and `sub` are built.
 //!
-//! A pattern is compiled once in a run, and charged then; matching is charged by what it costs at worst.
+//! A pattern is compiled once in a run, and charged then; matching is charged for what is read.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::rc::Rc;
 
-use regex::Captures;
+use regex_automata::util::captures::Captures;
 use svit_value::{Text, Value};
 
 use super::{Run, functions};
 use crate::jq::gauge;
 use crate::jq::value::{self, ELEMENT, ENTRY, Val, ValR, fail};
-use crate::linear::{self, Flags, Limits, Linear};
+use crate::linear::{self, Flags, Limits, Linear, Scratch};
 
 pub(super) fn functions() -> Vec<Run> {
     use jaq_core::native::{bome, v};
@@ -33,11 +36,9 @@ const LIMITS: Limits = Limits {
 const MAX_PATTERNS: usize = 64;
 /// What compiling one costs.
 const COMPILE: u64 = 2_000;
-/// Bytes that are matched against one position for the price of one tick.
-const BYTES_PER_TICK: u64 = 64;
 
 thread_local! {
-    static COMPILED: RefCell<BTreeMap<(Text, Text), Pattern>> = const { RefCell::new(BTreeMap::new()) };
+    static COMPILED: RefCell<BTreeMap<(Text, Text), Rc<Pattern>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Forgets the patterns, so that the next run pays for its own.
@@ -45,14 +46,14 @@ pub(crate) fn forget() {
     COMPILED.with_borrow_mut(BTreeMap::clear);
 }
 
-#[derive(Clone)]
 struct Pattern {
     linear: Linear,
+    scratch: RefCell<Scratch>,
     global: bool,
     skip_empty: bool,
 }
 
-fn pattern(regex: &Val, flags: &Val) -> ValR<Pattern> {
+fn pattern(regex: &Val, flags: &Val) -> ValR<Rc<Pattern>> {
     let Some(regex) = regex.text() else {
         return fail(format!(
             "{} cannot be matched, as it is not a string",
@@ -75,7 +76,7 @@ fn pattern(regex: &Val, flags: &Val) -> ValR<Pattern> {
         ));
     }
     gauge::charge(COMPILE);
-    let new = compile(regex, &key.1)?;
+    let new = Rc::new(compile(regex, &key.1)?);
     COMPILED.with_borrow_mut(|known| known.insert(key, new.clone()));
     Ok(new)
 }
@@ -96,6 +97,7 @@ fn compile(regex: &str, flags: &str) -> ValR<Pattern> {
     }
     match linear::compile(regex, how, &LIMITS) {
         Ok(linear) => Ok(Pattern {
+            scratch: RefCell::new(linear.scratch()),
             linear,
             global,
             skip_empty,
@@ -104,32 +106,31 @@ fn compile(regex: &str, flags: &str) -> ValR<Pattern> {
     }
 }
 
+/// Charging stops a run by unwinding, so it cannot fail.
+fn charge(ticks: u64) -> Result<(), Infallible> {
+    gauge::charge(ticks);
+    Ok(())
+}
+
 impl Pattern {
-    /// Charges for a look at the rest of a text.
-    fn charge(&self, bytes: usize) {
-        gauge::charge(1 + (bytes as u64).saturating_mul(self.linear.cost) / BYTES_PER_TICK);
+    fn is_match(&self, text: &str) -> bool {
+        let mut scratch = self.scratch.borrow_mut();
+        let Ok(found) = self.linear.is_match(&mut scratch, text, charge);
+        found
     }
 
     /// All matches, or the first.
-    fn each(&self, text: &str, mut found: impl FnMut(&Captures<'_>)) {
+    fn each(&self, text: &str, mut found: impl FnMut(&Captures, Range<usize>)) {
+        let mut scratch = self.scratch.borrow_mut();
         let mut from = 0;
         loop {
-            let rest = text.len() - from;
-            // How far behind a match the engine looks is known only of patterns with a longest match.
-            if self.linear.longest.is_none() {
-                self.charge(rest);
-            }
-            let captures = self.linear.regex.captures_at(text, from);
-            let found_at = captures.as_ref().and_then(|captures| captures.get(0));
-            if let Some(longest) = self.linear.longest {
-                let seen = found_at.map_or(rest, |whole| whole.end() - from + longest);
-                self.charge(seen.min(rest));
-            }
-            let (Some(captures), Some(whole)) = (&captures, found_at) else {
+            let Ok(captures) = self.linear.captures_at(&mut scratch, text, from, charge);
+            let whole = captures.as_ref().and_then(Captures::get_match);
+            let (Some(captures), Some(whole)) = (&captures, whole) else {
                 return;
             };
             if !(self.skip_empty && whole.is_empty()) {
-                found(captures);
+                found(captures, whole.range());
                 if !self.global {
                     return;
                 }
@@ -149,8 +150,7 @@ fn matches(input: Val, regex: Val, flags: Val, test: Val) -> ValR {
     let text = input.need_text("cannot be matched, as it is not a string")?;
     let pattern = pattern(&regex, &flags)?;
     if jaq_core::ValT::as_bool(&test) && !pattern.skip_empty {
-        pattern.charge(text.len());
-        return Ok(Val::from(pattern.linear.regex.is_match(text)));
+        return Ok(Val::from(pattern.is_match(text)));
     }
     let mut all = Vec::new();
     let mut places = Places {
@@ -158,7 +158,7 @@ fn matches(input: Val, regex: Val, flags: Val, test: Val) -> ValR {
         byte: 0,
         characters: 0,
     };
-    pattern.each(text, |captures| {
+    pattern.each(text, |captures, _| {
         all.push(describe(&pattern, captures, &mut places));
     });
     Ok(if jaq_core::ValT::as_bool(&test) {
@@ -179,11 +179,10 @@ fn pieces(input: Val, regex: Val, flags: Val) -> ValR {
         characters: 0,
     };
     let mut end = 0;
-    pattern.each(text, |captures| {
-        let Some(whole) = captures.get(0) else { return };
-        gauge::alloc(ELEMENT + whole.start() - end);
-        all.push(Value::from(&text[end..whole.start()]));
-        end = whole.end();
+    pattern.each(text, |captures, whole| {
+        gauge::alloc(ELEMENT + whole.start - end);
+        all.push(Value::from(&text[end..whole.start]));
+        end = whole.end;
         all.push(describe(&pattern, captures, &mut places));
     });
     gauge::alloc(text.len() - end);
@@ -211,9 +210,9 @@ impl Places<'_> {
 }
 
 /// The object that jq gives for a match.
-fn describe(pattern: &Pattern, captures: &Captures<'_>, places: &mut Places<'_>) -> Value {
+fn describe(pattern: &Pattern, captures: &Captures, places: &mut Places<'_>) -> Value {
     let mut groups = Vec::new();
-    let names = pattern.linear.regex.capture_names();
+    let names = pattern.linear.group_names();
     for (group, name) in captures.iter().zip(names).skip(1) {
         gauge::alloc(ELEMENT + 4 * ENTRY);
         let mut group = place(group.map(|group| group.range()), places);
@@ -221,12 +220,12 @@ fn describe(pattern: &Pattern, captures: &Captures<'_>, places: &mut Places<'_>)
         groups.push(value::map(group).into_value());
     }
     gauge::alloc(ELEMENT + 4 * ENTRY);
-    let mut found = place(captures.get(0).map(|whole| whole.range()), places);
+    let mut found = place(captures.get_match().map(|whole| whole.range()), places);
     found.push(("captures".into(), value::list(groups).into_value()));
     value::map(found).into_value()
 }
 
-fn place(range: Option<std::ops::Range<usize>>, places: &mut Places<'_>) -> Vec<(Text, Value)> {
+fn place(range: Option<Range<usize>>, places: &mut Places<'_>) -> Vec<(Text, Value)> {
     let (offset, length, string) = match range {
         Some(range) => {
             gauge::alloc(range.len());

@@ -169,16 +169,34 @@ fn trimmed(input: &Val, trim: fn(&str) -> &str) -> ValR {
     Ok(Val::from(trim(text)))
 }
 
+/// Space as the manual of jq lists it. The standard library has a table, which may change.
+pub(super) const fn is_space(c: char) -> bool {
+    matches!(
+        c,
+        '\t'..='\r'
+            | ' '
+            | '\u{85}'
+            | '\u{a0}'
+            | '\u{1680}'
+            | '\u{2000}'..='\u{200a}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{202f}'
+            | '\u{205f}'
+            | '\u{3000}'
+    )
+}
+
 fn trim(input: Val) -> ValR {
-    trimmed(&input, str::trim)
+    trimmed(&input, |text| text.trim_matches(is_space))
 }
 
 fn trim_start(input: Val) -> ValR {
-    trimmed(&input, str::trim_start)
+    trimmed(&input, |text| text.trim_start_matches(is_space))
 }
 
 fn trim_end(input: Val) -> ValR {
-    trimmed(&input, str::trim_end)
+    trimmed(&input, |text| text.trim_end_matches(is_space))
 }
 
 fn ascii_downcase(input: Val) -> ValR {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use super::text::is_space;
 use super::{Run, functions};
 use crate::jq::gauge;
 use crate::jq::number::whole;
@@ -324,8 +325,8 @@ impl Reader<'_> {
     fn read(&mut self, format: &str) -> ValR<Option<()>> {
         let mut format = format.chars();
         while let Some(c) = format.next() {
-            let matched = if c.is_whitespace() {
-                self.rest = self.rest.trim_start();
+            let matched = if is_space(c) {
+                self.rest = self.rest.trim_start_matches(is_space);
                 Some(())
             } else if c == '%' {
                 self.field(format.next())?
@@ -348,7 +349,7 @@ impl Reader<'_> {
             Some('Y') => self.digits(4).map(|year| self.time.year = year),
             Some('m') => within(self.digits(2), 1, 12).map(|month| self.time.month = month - 1),
             Some('d' | 'e') => {
-                self.rest = self.rest.trim_start();
+                self.rest = self.rest.trim_start_matches(is_space);
                 within(self.digits(2), 1, 31).map(|day| self.time.day = day)
             }
             Some('H') => within(self.digits(2), 0, 23).map(|hours| self.time.hours = hours),

@@ -134,3 +134,22 @@ fn write_hostile() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/jq/hostile.json");
     std::fs::write(file, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
 }
+
+#[test]
+fn matching_everywhere_costs_what_the_text_does() {
+    for filter in [
+        r#"gsub("\\w+"; "x") | length"#,
+        r#"[match("\\w+"; "g")] | length"#,
+        r#"[scan("[^ ]+ ")] | length"#,
+        r#"[splits(" +")] | length"#,
+    ] {
+        let ticks = |times: u32| {
+            let meter = Meter::new(10_000_000);
+            let text = Value::from("ab ".repeat(times as usize));
+            jq(filter, &text, &JqOptions::default(), &meter).unwrap();
+            meter.used()
+        };
+        let (some, more) = (ticks(1_000), ticks(4_000));
+        assert!(more <= 4 * some + 1_000, "{filter}: {some}, {more}");
+    }
+}
