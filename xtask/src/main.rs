@@ -18,6 +18,7 @@ mod fuzz;
 mod knowledge;
 mod layers;
 mod links;
+mod schema;
 mod source;
 mod threats;
 mod tidy;
@@ -35,6 +36,7 @@ cargo xtask NAME
   examples [NAME]     builds every example and runs it in an empty directory, without keys
   bench [--only NAME] [--json FILE]
                       runs every bench that prints rows, and prints them as one table
+  schema [--check]    writes schema/control/v1/schema.json from the code, or fails if it is another one
   fuzz [TARGET] [--seconds N]
                       builds the fuzz targets and runs each for a while
 ";
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
         ["examples"] => examples::command(None),
         ["examples", only] => examples::command(Some(only)),
         ["bench", rest @ ..] => bench::command(rest),
+        ["schema"] => schema::command(schema::Then::Write),
+        ["schema", "--check"] => schema::command(schema::Then::Compare),
         ["fuzz", rest @ ..] => fuzz::command(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -4,6 +4,7 @@ use svit_tree::guest::{GuestError, HostError};
 use svit_tree::{Path, TreeError};
 use svit_value::{Digest, Text, ValueError};
 
+use crate::ids::MAX_ID_BYTES;
 use crate::{LimitExceeded, LimitKind, RecordError, StoreError};
 
 /// Why a process could not be made, read or changed. Whatever it is, nothing was changed, except
@@ -165,7 +166,7 @@ pub enum Error {
         request: Text,
     },
     /// A key of a request is empty, too long, or of characters that are not allowed.
-    #[error("{what} {text:?} must be 1 to 128 of `A-Z a-z 0-9 - _ .`")]
+    #[error("{what} {text:?} must be 1 to {MAX_ID_BYTES} of `A-Z a-z 0-9 - _ .`")]
     BadKey {
         /// `client` or `request`.
         what: &'static str,

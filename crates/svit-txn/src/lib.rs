@@ -66,6 +66,7 @@ mod durable;
 mod error;
 mod guests;
 mod hooks;
+mod ids;
 mod key_value;
 mod limits;
 mod memory_store;

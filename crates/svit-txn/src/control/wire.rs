@@ -3,7 +3,9 @@
 use svit_tree::{Address, Path, TreeError};
 use svit_value::{Digest, List, Map, Text, Value, ValueError, ValueLimits};
 
+use super::shape::{COMMAND, Field, Frame, OUTCOME, REQUEST, RESPONSE};
 use crate::codec::count;
+use crate::ids::MAX_ID_BYTES;
 
 /// The name of the protocol, which every frame carries.
 pub const PROTOCOL: &str = "svit-control@1";
@@ -137,6 +139,14 @@ pub enum RequestError {
         /// What is wrong.
         why: &'static str,
     },
+    /// An id is empty, too long, or of characters that are not allowed.
+    #[error("`{field}` {text:?} must be 1 to {MAX_ID_BYTES} of `A-Z a-z 0-9 - _ .`")]
+    Id {
+        /// The field.
+        field: &'static str,
+        /// What it holds, cut at 64 characters.
+        text: String,
+    },
     /// The operation is none of this version.
     #[error("unknown operation {operation:?}")]
     Operation {
@@ -156,80 +166,29 @@ impl RequestError {
             Self::Json(_) => "bad_json",
             Self::Protocol { .. } => "unknown_protocol",
             Self::Field { .. } => "bad_field",
+            Self::Id { .. } => "bad_key",
             Self::Operation { .. } => "unknown_operation",
             Self::Tree(e) => e.code(),
         }
     }
 }
 
-/// The fields of a frame. Unknown ones are ignored, as the protocol says.
-struct Frame(Value);
-
-impl Frame {
-    /// A frame is bounded before it is decoded.
-    fn parse(json: &str) -> Result<Self, RequestError> {
-        if json.len() > MAX_FRAME_BYTES {
-            return Err(RequestError::TooLong {
-                allowed: MAX_FRAME_BYTES,
-                actual: json.len(),
-            });
-        }
-        let frame = Self(Value::from_json_with(json, &ValueLimits::default())?);
-        let protocol = frame.text("protocol")?;
-        if protocol.as_str() != PROTOCOL {
-            return Err(RequestError::Protocol {
-                found: cut(&protocol),
-            });
-        }
-        Ok(frame)
+/// Decodes a frame, which is bounded before.
+fn parse(json: &str) -> Result<Value, RequestError> {
+    if json.len() > MAX_FRAME_BYTES {
+        return Err(RequestError::TooLong {
+            allowed: MAX_FRAME_BYTES,
+            actual: json.len(),
+        });
     }
-
-    fn get(&self, field: &'static str) -> Result<&Value, RequestError> {
-        self.0.get(field).ok_or(RequestError::Field {
-            field,
-            why: "missing",
-        })
-    }
-
-    fn text(&self, field: &'static str) -> Result<Text, RequestError> {
-        let text = self.get(field)?.as_text().cloned();
-        text.ok_or(RequestError::Field {
-            field,
-            why: "not text",
-        })
-    }
-
-    fn count(&self, field: &'static str) -> Result<u64, RequestError> {
-        let number = self.get(field)?.as_int();
-        number
-            .and_then(|n| u64::try_from(n).ok())
-            .ok_or(RequestError::Field {
-                field,
-                why: "not a count",
-            })
-    }
-
-    fn digest(&self, field: &'static str) -> Result<Digest, RequestError> {
-        self.text(field)?.parse().map_err(|_| RequestError::Field {
-            field,
-            why: "not a digest of 64 hex digits",
-        })
-    }
-
-    fn list(&self, field: &'static str) -> Result<&List, RequestError> {
-        self.get(field)?.as_list().ok_or(RequestError::Field {
-            field,
-            why: "not a list",
-        })
-    }
-
-    fn address(&self) -> Result<Address, RequestError> {
-        Ok(Address::parse(&self.text("process_id")?)?)
-    }
+    Ok(Value::from_json_with(json, &ValueLimits::default())?)
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(64).collect()
+/// The fields of a frame, the protocol first: of another one the rest means nothing.
+fn frame<'a>(value: &'a Value, fields: &'static [Field]) -> Result<Frame<'a>, RequestError> {
+    let frame = Frame::of("frame", value, fields)?;
+    frame.get("protocol")?;
+    Ok(frame)
 }
 
 fn map<const N: usize>(entries: [(&str, Value); N]) -> Result<Value, ValueError> {
@@ -242,24 +201,19 @@ impl Request {
     /// # Errors
     /// [`RequestError`]; unknown fields are ignored, unknown operations are not.
     pub fn from_json(json: &str) -> Result<Self, RequestError> {
-        let frame = Frame::parse(json)?;
-        let command = Frame(frame.get("command")?.clone());
-        let operation = command.text("operation")?;
-        let command = match operation.as_str() {
-            "activate" => Command::Activate {
-                script: Path::parse(&command.text("script")?)?,
-                input: command.get("input")?.clone(),
+        let value = parse(json)?;
+        let frame = frame(&value, REQUEST)?;
+        let command = match frame.case("command", &COMMAND)? {
+            ("activate", activate) => Command::Activate {
+                script: activate.path("script")?,
+                input: activate.get("input")?.clone(),
             },
-            other => {
-                return Err(RequestError::Operation {
-                    operation: cut(other),
-                });
-            }
+            (other, _) => return Err((COMMAND.unknown)(other)),
         };
         Ok(Self {
             client_id: frame.text("client_id")?,
             request_id: frame.text("request_id")?,
-            process_id: frame.address()?,
+            process_id: frame.address("process_id")?,
             expected_version: frame.count("expected_version")?,
             command,
         })
@@ -326,16 +280,13 @@ impl Response {
     /// # Errors
     /// [`RequestError`].
     pub fn from_json(json: &str) -> Result<Self, RequestError> {
-        let frame = Frame::parse(json)?;
-        let replayed = frame.get("replayed")?.as_bool();
+        let value = parse(json)?;
+        let frame = frame(&value, RESPONSE)?;
         Ok(Self {
             client_id: frame.text("client_id")?,
             request_id: frame.text("request_id")?,
-            process_id: frame.address()?,
-            replayed: replayed.ok_or(RequestError::Field {
-                field: "replayed",
-                why: "not a boolean",
-            })?,
+            process_id: frame.address("process_id")?,
+            replayed: frame.flag("replayed")?,
             outcome: ResponseOutcome::from_value(frame.get("outcome")?)?,
         })
     }
@@ -390,38 +341,30 @@ impl ResponseOutcome {
     }
 
     pub(crate) fn from_value(value: &Value) -> Result<Self, RequestError> {
-        let frame = Frame(value.clone());
-        let status = frame.text("status")?;
-        Ok(match status.as_str() {
-            "committed" => Self::Committed {
-                version: frame.count("version")?,
-                root: frame.digest("root")?,
-                output: frame.get("output")?.clone(),
-                logs: frame.list("logs")?.iter().cloned().collect(),
-                changed: frame
-                    .list("changed")?
-                    .iter()
+        Ok(match OUTCOME.case("outcome", value)? {
+            ("committed", committed) => Self::Committed {
+                version: committed.count("version")?,
+                root: committed.digest("root")?,
+                output: committed.get("output")?.clone(),
+                logs: committed.items("logs")?.cloned().collect(),
+                changed: committed
+                    .items("changed")?
                     .map(|path| Path::parse(path.as_str().unwrap_or_default()))
                     .collect::<Result<_, _>>()?,
-                ticks: frame.count("ticks")?,
+                ticks: committed.count("ticks")?,
             },
-            "conflict" => Self::Conflict {
-                expected: frame.count("expected")?,
-                actual: frame.count("actual")?,
-                root: frame.digest("root")?,
+            ("conflict", conflict) => Self::Conflict {
+                expected: conflict.count("expected")?,
+                actual: conflict.count("actual")?,
+                root: conflict.digest("root")?,
             },
-            "rejected" => Self::Rejected {
-                version: frame.count("version")?,
-                root: frame.digest("root")?,
-                code: frame.text("code")?,
-                message: frame.text("message")?,
+            ("rejected", rejected) => Self::Rejected {
+                version: rejected.count("version")?,
+                root: rejected.digest("root")?,
+                code: rejected.text("code")?,
+                message: rejected.text("message")?,
             },
-            _ => {
-                return Err(RequestError::Field {
-                    field: "status",
-                    why: "unknown",
-                });
-            }
+            (other, _) => return Err((OUTCOME.unknown)(other)),
         })
     }
 }

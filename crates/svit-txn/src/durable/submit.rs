@@ -11,6 +11,7 @@ use super::DurableProcess;
 use super::commit::Committer;
 use crate::activation::{Job, NotCommitted, run_in};
 use crate::guests::DEFAULT_LANGUAGE;
+use crate::ids::{MAX_ID_BYTES, is_id};
 use crate::process::{MAX_RUNS, Transaction};
 use crate::state::{State, Transition};
 use crate::store::{Receipt, ReceiptKey};
@@ -430,12 +431,11 @@ fn check_version(state: &State, expected: Option<u64>) -> Result<(), Error> {
 }
 
 fn check_key(key: &ReceiptKey) -> Result<(), Error> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     for (what, text) in [("client", &key.client), ("request", &key.request)] {
-        if !(1..=128).contains(&text.len()) || !text.bytes().all(allowed) {
+        if !is_id(text) {
             return Err(Error::BadKey {
                 what,
-                text: Text::from(text.chars().take(128).collect::<String>()),
+                text: Text::from(text.chars().take(MAX_ID_BYTES).collect::<String>()),
             });
         }
     }

@@ -9,6 +9,8 @@
 mod conformance;
 #[cfg(feature = "lisp")]
 mod control;
+#[cfg(feature = "lisp")]
+mod control_fixtures;
 mod custom_store;
 mod damage;
 mod faults;
