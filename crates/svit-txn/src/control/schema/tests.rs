@@ -1,7 +1,7 @@
 //! The patterns of the schema say what the parsers of the code say.
 
 use proptest::prelude::*;
-use regex::Regex;
+use regex_automata::meta::Regex;
 use svit_tree::{Address, MAX_ADDRESS_BYTES, MAX_PATH_BYTES, MAX_SEGMENTS, Path};
 
 use super::{address_pattern, path_pattern};
