@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 /// Stack of a worker. Only what is touched takes memory.
@@ -13,6 +13,10 @@ const STACK_BYTES: usize = 256 << 20;
 const MAX_IDLE: usize = 4;
 /// Runs inside runs on one thread; the host's own limit is below it.
 const MAX_NESTED: u32 = 66;
+
+/// Looks for a job or a result before a thread sleeps. Waking a sleeping thread takes longer than most
+/// activations; this is some ten microseconds, which others can have if they need the processor.
+const LOOKS: u32 = 60;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -52,7 +56,19 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
         let _ = done.send(caught(job));
     });
     hand_over(boxed)?;
-    result.recv().unwrap_or(Err(Lost::NoThread))
+    receive(&result).unwrap_or(Err(Lost::NoThread))
+}
+
+/// What comes next: a moment awake, then asleep. None if nothing can come any more.
+fn receive<T>(from: &Receiver<T>) -> Option<T> {
+    for _ in 0..LOOKS {
+        match from.try_recv() {
+            Ok(received) => return Some(received),
+            Err(TryRecvError::Empty) => thread::yield_now(),
+            Err(TryRecvError::Disconnected) => return None,
+        }
+    }
+    from.recv().ok()
 }
 
 fn caught<T>(job: impl FnOnce() -> T) -> Result<T, Lost> {
@@ -95,9 +111,9 @@ fn work(first: Job, own: &SyncSender<Job>, jobs: &Receiver<Job>) {
             }
             idle.push(own.clone());
         }
-        match jobs.recv() {
-            Ok(next) => job = next,
-            Err(_) => return,
+        match receive(jobs) {
+            Some(next) => job = next,
+            None => return,
         }
     }
 }
