@@ -11,6 +11,10 @@ pub(crate) struct Forms {
     column: u32,
     /// Line and column, in the Rust file, at which the script starts.
     origin: Option<(usize, usize)>,
+    /// The leftmost column, in the Rust file, of the lines after the first.
+    margin: usize,
+    /// Where the last token ends in the Rust file.
+    end: Option<(usize, usize)>,
 }
 
 impl Forms {
@@ -21,6 +25,8 @@ impl Forms {
             line: 1,
             column: 1,
             origin: None,
+            margin: margin(tokens),
+            end: None,
         };
         for token in tokens {
             forms.token(token);
@@ -58,14 +64,27 @@ impl Forms {
         if text.is_empty() {
             return;
         }
-        let (line, column) = (span.start().line(), span.start().column());
-        let (first, margin) = *self.origin.get_or_insert((line, column));
-        let line = (line + 1).saturating_sub(first) as u32;
-        let column = (column + 1).saturating_sub(margin).max(1) as u32;
+        let (start, end) = (place(span.start()), place(span.end()));
+        let origin = *self.origin.get_or_insert(start);
+        let margin = if start.0 == origin.0 {
+            origin.1
+        } else {
+            self.margin.min(origin.1)
+        };
+        let line = (start.0 + 1).saturating_sub(origin.0) as u32;
+        let column = (start.1 + 1).saturating_sub(margin).max(1) as u32;
         while self.line < line {
             self.source.push('\n');
             self.line += 1;
             self.column = 1;
+        }
+        // Rust takes `string-format` apart; what stood apart in Rust must not come together, as tokens would
+        // that a macro took from several places.
+        let touches = self.end.replace(end) == Some(start);
+        let room = self.line == line && self.column < column;
+        if !touches && !room && self.column > 1 {
+            self.source.push(' ');
+            self.column += 1;
         }
         while self.line == line && self.column < column {
             self.source.push(' ');
@@ -82,4 +101,34 @@ impl Forms {
         }
         self.source.push_str(text);
     }
+}
+
+fn place(at: Span) -> (usize, usize) {
+    (at.line(), at.column())
+}
+
+/// The leftmost column of the tokens that are not on the first line.
+fn margin(tokens: &[TokenTree]) -> usize {
+    let Some(first) = tokens.first().map(|token| token.span().start().line()) else {
+        return usize::MAX;
+    };
+    tokens
+        .iter()
+        .map(|token| leftmost(token, first))
+        .min()
+        .unwrap_or(usize::MAX)
+}
+
+fn leftmost(token: &TokenTree, first: usize) -> usize {
+    let start = token.span().start();
+    let own = match start.line() > first {
+        true => start.column(),
+        false => usize::MAX,
+    };
+    let TokenTree::Group(group) = token else {
+        return own;
+    };
+    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+    let inner = inner.iter().map(|token| leftmost(token, first)).min();
+    own.min(inner.unwrap_or(usize::MAX))
 }

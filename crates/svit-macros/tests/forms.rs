@@ -25,6 +25,27 @@ fn forms_keep_their_lines_and_columns() {
 }
 
 #[test]
+fn lines_left_of_the_first_keep_their_words_apart() {
+    let script = svit_script! { (define (main input)
+        (list-push input
+    -1)) };
+    let expected = "(define (main input)\n    (list-push input\n-1))";
+    assert_eq!(script.source.as_str(), expected);
+}
+
+#[test]
+fn words_that_a_macro_brings_together_stay_apart() {
+    macro_rules! script {
+        ($f:tt $a:tt) => {
+            svit_script! { (define (main input) ($f $a input)) }
+        };
+    }
+    let script = script!(+ 1);
+    let words: Vec<&str> = script.source.split_whitespace().collect();
+    assert_eq!(words.join(" "), "(define (main input) ( + 1 input))");
+}
+
+#[test]
 fn a_string_is_taken_as_it_is() {
     let script = svit_script!("(define (main input)\n  '(1 \"a\"))");
     assert_eq!(
