@@ -199,6 +199,14 @@ pub enum Error {
         /// The newest.
         newest: u64,
     },
+    /// The version was there and is not kept any more.
+    #[error("version {version} is not kept any more; the oldest that is, is {oldest}")]
+    Cut {
+        /// The wanted version.
+        version: u64,
+        /// The oldest that is kept.
+        oldest: u64,
+    },
     /// The store refused or failed. After [`StoreError::Unknown`] the transition may have landed;
     /// the next operation settles it.
     #[error(transparent)]
@@ -254,6 +262,7 @@ impl Error {
             Self::Record { source, .. } => source.code(),
             Self::History { .. } => "damaged_history",
             Self::NoVersion { .. } => "no_version",
+            Self::Cut { .. } => "cut",
             Self::Store(e) => e.code(),
         }
     }

@@ -41,6 +41,7 @@
 //! | scripts that call something outside | [`PortDispatch`], [`DurableProcess::attach_ports`] |
 //! | a say before scripts run, a look after each commit | [`Hook`], [`Proposed`], [`Refusal`], [`Attachments`] |
 //! | the past | [`HistoryQuery`], [`DurableProcess::read_at`], [`DurableProcess::diff`], [`DurableProcess::fork_at`] |
+//! | to resume fast, and to forget | [`CheckpointPolicy`], [`DurableProcess::checkpoint`], [`DurableProcess::cut`], [`DurableProcess::delete`], [`ProcessStoreExt::collect_garbage`] |
 //! | a whole process in one file | [`Snapshot`], [`Process::restore`], [`Process::export_json`] |
 //! | how much of everything is allowed | [`Limits`], [`LimitKind`] |
 //! | to write a store | [`KeyValueStore`] on an ordered map, or [`ProcessStore`] and [`check_batch`] |
@@ -86,8 +87,8 @@ pub use base::{BASE_FORMAT, Base, BaseKind, SharedThread};
 pub use codec::RecordError;
 pub use committed::Committed;
 pub use durable::{
-    DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer, Operation, Outcome,
-    Published, RequestKey, Submission,
+    CheckpointPolicy, DurableProcess, Extras, Fallback, HistoryEntry, HistoryQuery, ObserveError,
+    Observer, Operation, Outcome, Published, RequestKey, ResumeReport, Submission,
 };
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;

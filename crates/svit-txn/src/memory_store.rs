@@ -140,13 +140,11 @@ impl Tables {
             let why = "a checkpoint of another record or root than that version has";
             return Err(bad(address, why));
         }
-        let since = match part.since {
-            None => None,
-            Some(since) => match self.root_of(&since) {
-                Some(root) => Some((since, root)),
-                None => return Err(bad(address, "what the checkpoint builds on is not there")),
-            },
-        };
+        if let Some(since) = &part.since
+            && !self.has_blocks_of(since)
+        {
+            return Err(bad(address, "what the checkpoint builds on is not there"));
+        }
         check_blocks(address, &part.blocks)?;
         let known = |digest| self.blocks.contains_key(&digest);
         let brings_root = part
@@ -156,15 +154,19 @@ impl Tables {
         if part.last && !brings_root && !known(checkpoint.root) {
             return Err(bad(address, "the root of the checkpoint is not there"));
         }
-        let growing = Growing { checkpoint, since };
+        let growing = Growing {
+            checkpoint,
+            since: part.since,
+        };
         self.history_mut(address)?
             .next_part(growing, part.index, part.last)?;
         self.put_blocks(part.blocks);
         Ok(())
     }
 
-    fn root_of(&self, of: &CheckpointRef) -> Option<Digest> {
-        self.processes.get(&of.address)?.root_of(of.version)
+    fn has_blocks_of(&self, of: &CheckpointRef) -> bool {
+        let history = self.processes.get(&of.address);
+        history.and_then(|it| it.root_of(of.version)) == Some(of.root)
     }
 
     fn forks(&self, address: &Address, below: u64) -> StoreResult<Vec<ForkRef>> {

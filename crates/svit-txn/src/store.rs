@@ -136,8 +136,8 @@ pub trait ProcessStore: Send + Sync {
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::BadBatch`] if the record, or base, of that version
     /// has another digest or root or is not kept, if `since` is no whole checkpoint or base with
-    /// blocks (any more), or had another root when the first part came, if a block does not have its
-    /// digest, or if the part is not the next one of this checkpoint.
+    /// blocks of that root (any more), if a block does not have its digest, or if the part is not the
+    /// next one of this checkpoint.
     fn put_checkpoint(
         &self,
         _address: &Address,

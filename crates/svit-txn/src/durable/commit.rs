@@ -9,6 +9,7 @@ use svit_tree::Change;
 use svit_value::{Digest, Text, Value};
 
 use super::DurableProcess;
+use super::fork::ends_turn;
 use super::observe::Published;
 use crate::Error;
 use crate::state::{State, Transition};
@@ -20,8 +21,12 @@ pub(super) struct Committer {
     pub(super) state: State,
     pub(super) epoch: u64,
     next_event: u64,
+    /// The number behind the last event that ended a turn, once it is known.
+    pub(super) turns_end: Option<u64>,
     /// Given to the store, and not known to have landed.
     in_flight: Option<InFlight>,
+    /// The store has been told to delete the process, and did not say whether it has.
+    pub(super) is_deleting: bool,
 }
 
 /// A batch on its way.
@@ -43,12 +48,19 @@ enum Settled {
 }
 
 impl Committer {
-    pub(super) const fn new(state: State, epoch: u64, next_event: u64) -> Self {
+    pub(super) const fn new(
+        state: State,
+        epoch: u64,
+        next_event: u64,
+        turns_end: Option<u64>,
+    ) -> Self {
         Self {
             state,
             epoch,
             next_event,
+            turns_end,
             in_flight: None,
+            is_deleting: false,
         }
     }
 
@@ -72,6 +84,19 @@ impl DurableProcess {
         receipt: Option<Receipt>,
         events: Vec<(Text, Value)>,
     ) -> Result<(), Error> {
+        self.land_unpinning(committer, transition, receipt, events, None)
+            .await
+    }
+
+    /// The same, and lets go of the receipts that a message has pinned.
+    pub(super) async fn land_unpinning(
+        &self,
+        committer: &mut Committer,
+        transition: Option<Transition>,
+        receipt: Option<Receipt>,
+        events: Vec<(Text, Value)>,
+        message: Option<u64>,
+    ) -> Result<(), Error> {
         let events = committer.number(events);
         let next_event = committer.next_event + events.len() as u64;
         let (records, change, after) = match transition {
@@ -82,7 +107,7 @@ impl DurableProcess {
             records,
             receipts: receipt.into_iter().collect(),
             events,
-            unpin: Vec::new(),
+            unpin: message.into_iter().collect(),
             max_receipts: after.limits.max_receipts,
         };
         if batch.is_empty() {
@@ -113,7 +138,13 @@ impl DurableProcess {
 
     /// The commit lock, once nothing is in flight any more.
     pub(super) async fn settled(&self) -> Result<MutexGuard<'_, Committer>, Error> {
+        self.is_there()?;
         let mut committer = self.inner.commit.lock().await;
+        // Whoever had the lock may have deleted the process.
+        self.is_there()?;
+        if committer.is_deleting {
+            self.settle_deletion(&mut committer).await?;
+        }
         match self.resolve(&mut committer).await? {
             // Somebody else owns the process now: whatever comes next would be refused as well.
             Settled::Refused(
@@ -122,6 +153,21 @@ impl DurableProcess {
                 | StoreError::NotFound { .. }),
             ) => Err(error.into()),
             Settled::Landed | Settled::Refused(_) => Ok(committer),
+        }
+    }
+
+    async fn settle_deletion(&self, committer: &mut Committer) -> Result<(), Error> {
+        match self.inner.store.load(&self.inner.address).await {
+            Ok(_) => {
+                committer.is_deleting = false;
+                Ok(())
+            }
+            Err(error) => {
+                if matches!(error, StoreError::NotFound { .. }) {
+                    self.gone();
+                }
+                Err(error.into())
+            }
         }
     }
 
@@ -197,9 +243,13 @@ impl DurableProcess {
         };
         let (expected, batch) = (flight.expected, flight.batch.clone());
         let store = &self.inner.store;
-        store
-            .append(&self.inner.address, expected, committer.epoch, batch)
-            .await?;
+        let appended = store.append(&self.inner.address, expected, committer.epoch, batch);
+        if let Err(error) = appended.await {
+            if matches!(error, StoreError::NotFound { .. }) {
+                self.gone();
+            }
+            return Err(error);
+        }
         self.publish(committer);
         Ok(())
     }
@@ -210,6 +260,10 @@ impl DurableProcess {
         };
         committer.state = flight.after.clone();
         committer.next_event = flight.next_event;
+        let mut events = flight.batch.events.iter().rev();
+        if let Some(end) = events.find(|event| ends_turn(&event.kind)) {
+            committer.turns_end = Some(end.seq + 1);
+        }
         let mut published = self
             .inner
             .published
@@ -219,6 +273,9 @@ impl DurableProcess {
         drop(published);
         if let Some(change) = &flight.change {
             self.inner.news.push(change);
+        }
+        for record in &flight.batch.records {
+            self.count_record(record.body.len() as u64);
         }
         let end = committer.next_event;
         self.inner.events_end.store(end, Ordering::Release);

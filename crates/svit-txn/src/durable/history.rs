@@ -3,10 +3,11 @@
 use svit_tree::Address;
 use svit_value::Digest;
 
-use super::replay::{damaged, lineage, read_record};
-use crate::Error;
+use super::lineage::stretches;
+use super::replay::{damaged, read_record};
 use crate::record::ProcessTransaction;
-use crate::store::{EventQuery, ProcessStore, RecordQuery, ThreadEvent};
+use crate::store::{EventQuery, ProcessStore, RecordQuery, StoreError, ThreadEvent};
+use crate::{Base, Error};
 
 /// Which transitions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +45,7 @@ pub(super) async fn entries(
     address: &Address,
     query: HistoryQuery,
 ) -> Result<Vec<HistoryEntry>, Error> {
-    let newest = store.load(address).await?.version;
-    let stretches = lineage(store, address, newest).await?;
+    let stretches = stretches(store, address, query.from.saturating_sub(1)).await?;
     let mut entries = Vec::new();
     for stretch in stretches.iter().rev() {
         let wanted = RecordQuery {
@@ -66,60 +66,84 @@ pub(super) async fn entries(
     Ok(entries)
 }
 
+/// How often a reader of events begins anew because one that shares them was deleted meanwhile.
+const ATTEMPTS: u32 = 8;
+
 /// Events of a process: its own, and below its first one those that it shares with its parent.
+///
+/// One call of the store if its own are enough, and two more for each ancestor whose are needed.
 pub(super) async fn events(
+    store: &dyn ProcessStore,
+    base: &Base,
+    query: EventQuery,
+) -> Result<Vec<ThreadEvent>, Error> {
+    // Whatever has been deleted since, those from here on are its own.
+    let first = base.first_event();
+    if first == 0 || (!query.newest_first && query.from >= first) {
+        return Ok(store.events(&base.address, query).await?);
+    }
+    if query.newest_first && query.from >= first {
+        let own = store.events(&base.address, query).await?;
+        if own.len() == query.limit {
+            return Ok(own);
+        }
+    }
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match shared(store, &base.address, query).await {
+            Err(Error::Store(StoreError::NotFound { address }))
+                if address != base.address && attempts < ATTEMPTS => {}
+            done => return done,
+        }
+    }
+}
+
+/// Those of a process and of as many of its ancestors as are needed.
+///
+/// A head is read before the events under its address: if its parent is deleted in between, the
+/// events that it takes over are seen there, and the parent is not found.
+async fn shared(
     store: &dyn ProcessStore,
     address: &Address,
     query: EventQuery,
 ) -> Result<Vec<ThreadEvent>, Error> {
-    let mut owners = sharers(store, address).await?;
-    if !query.newest_first {
-        owners.reverse();
-    }
     let mut found: Vec<ThreadEvent> = Vec::new();
-    for (owner, first, end) in owners {
-        let wanted = query.limit - found.len();
-        if wanted == 0 || first >= end {
-            continue;
+    // Those behind, with the number behind the last event that is wanted of each.
+    let mut newer: Vec<(Address, u64)> = Vec::new();
+    let (mut owner, mut end) = (address.clone(), u64::MAX);
+    loop {
+        if newer.iter().any(|(known, _)| *known == owner) {
+            return Err(damaged(0, "a process is forked from itself"));
         }
-        let own = EventQuery {
-            from: if query.newest_first {
-                query.from.min(end - 1)
-            } else {
-                query.from.max(first)
-            },
-            limit: wanted,
-            newest_first: query.newest_first,
-        };
-        let page = store.events(&owner, own).await?;
+        let above = store.load(&owner).await?.shared;
+        let above = above.filter(|above| above.events > 0);
+        if query.newest_first {
+            let page = EventQuery {
+                from: query.from.min(end - 1),
+                limit: query.limit - found.len(),
+                newest_first: true,
+            };
+            found.extend(store.events(&owner, page).await?);
+            if found.len() >= query.limit {
+                return Ok(found);
+            }
+        }
+        let is_needed = query.newest_first || above.as_ref().is_some_and(|a| query.from < a.events);
+        newer.push((owner, end));
+        match above {
+            Some(above) if is_needed => (owner, end) = (above.parent, end.min(above.events)),
+            _ => break,
+        }
+    }
+    if query.newest_first {
+        return Ok(found);
+    }
+    for (owner, end) in newer.into_iter().rev() {
+        let limit = query.limit - found.len();
+        let page = EventQuery { limit, ..query };
+        let page = store.events(&owner, page).await?;
         found.extend(page.into_iter().filter(|event| event.seq < end));
     }
     Ok(found)
-}
-
-/// A process and those it shares events with, newest first, each with the number of its own first
-/// event and the one behind the last that is shared.
-async fn sharers(
-    store: &dyn ProcessStore,
-    address: &Address,
-) -> Result<Vec<(Address, u64, u64)>, Error> {
-    let (mut owner, mut end) = (address.clone(), u64::MAX);
-    let mut owners: Vec<(Address, u64, u64)> = Vec::new();
-    loop {
-        let head = store.load(&owner).await?;
-        if owners.iter().any(|(known, ..)| *known == owner) {
-            return Err(damaged(
-                head.base.version,
-                "a process is forked from itself",
-            ));
-        }
-        let first = head.shared.as_ref().map_or(0, |shared| shared.events);
-        owners.push((owner, first, end));
-        match head.shared {
-            Some(shared) if shared.events > 0 => {
-                (owner, end) = (shared.parent, end.min(shared.events));
-            }
-            _ => return Ok(owners),
-        }
-    }
 }

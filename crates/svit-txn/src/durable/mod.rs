@@ -5,31 +5,40 @@
 //! settled by the next operation.
 
 mod attach;
+mod checkpoint;
 mod commit;
+mod cut;
+mod fork;
 mod history;
+mod lineage;
 mod observe;
 mod replay;
+mod report;
+mod start;
 mod submit;
 mod travel;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use svit_tree::{Address, Caller, Change, IntoAddress, IntoPath, Listing, Source, Stat};
+use svit_tree::{Address, Caller, Change, IntoPath, Listing, Source, Stat};
 use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
-use crate::hooks::{Attachments, News};
-use crate::process::{Process, Transaction};
+use crate::hooks::News;
+use crate::process::Transaction;
 use crate::state::State;
-use crate::store::{Batch, Block, EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
-use crate::{Activation, Base, BaseKind, Error, Intent, Limits};
+use crate::store::{EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
+use crate::{Activation, Base, Error, Intent, Limits};
 use attach::Attached;
+use checkpoint::Checkpoints;
 use commit::Committer;
 use observe::Observers;
 
+pub use checkpoint::CheckpointPolicy;
 pub use history::{HistoryEntry, HistoryQuery};
 pub use observe::{ObserveError, Observer, Published};
+pub use report::{Fallback, ResumeReport};
 pub use submit::{Extras, Operation, Outcome, RequestKey, Submission};
 
 /// A process whose every transition is in a store before anybody sees it.
@@ -47,7 +56,8 @@ struct Inner {
     store: Arc<dyn ProcessStore>,
     guests: Guests,
     address: Address,
-    base: Base,
+    /// As it was last seen: a cut changes it.
+    base: RwLock<Base>,
     /// Held while a guest runs and while a host change is made; may be held for long.
     turn: async_lock::Mutex<()>,
     /// Held from preparing a transition until it is durable.
@@ -58,6 +68,11 @@ struct Inner {
     observers: Observers,
     news: News,
     attached: Attached,
+    checkpoints: Checkpoints,
+    /// None of a process that was not resumed.
+    resumed_from: Option<ResumeReport>,
+    /// Whether the process has been deleted.
+    is_gone: AtomicBool,
 }
 
 impl std::fmt::Debug for DurableProcess {
@@ -70,102 +85,16 @@ impl std::fmt::Debug for DurableProcess {
 }
 
 impl DurableProcess {
-    /// Puts a process into a store, at its version and with its whole root, and owns it there.
-    /// O(size).
-    ///
-    /// # Errors
-    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists). After
-    /// [`StoreError::Unknown`](crate::StoreError::Unknown), and if this future is dropped,
-    /// [`resume`](Self::resume) finds out whether the process is there.
-    pub async fn create(store: Arc<dyn ProcessStore>, process: Process) -> Result<Self, Error> {
-        let (attached, mut state) = process.into_parts();
-        let base = Base {
-            address: state.address.clone(),
-            version: state.version,
-            root: state.tree.digest(),
-            kind: BaseKind::Created,
-        };
-        state.head = base.digest();
-        let blocks = state.tree.root().blocks();
-        let blocks = blocks
-            .map(|(digest, data)| Block { digest, data })
-            .collect();
-        let epoch = store
-            .insert_base(base.clone(), blocks, Batch::default())
-            .await?;
-        Ok(Self::new(store, attached, base, state, epoch, 0))
-    }
-
-    /// Takes over a process that is in a store: raises its epoch, so that an earlier owner can no
-    /// longer write, and replays its history, checking every record and root. O(history).
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`](crate::StoreError::NotFound); a damaged history.
-    pub async fn resume(
-        store: Arc<dyn ProcessStore>,
-        address: impl IntoAddress,
-    ) -> Result<Self, Error> {
-        Self::resume_with(store, address, Attachments::new()).await
-    }
-
-    /// As [`resume`](Self::resume), with what is no part of what is stored: guests for other
-    /// languages than the built-in one, and hooks. Guests alone may be given as a list.
-    ///
-    /// # Errors
-    /// As [`resume`](Self::resume).
-    pub async fn resume_with(
-        store: Arc<dyn ProcessStore>,
-        address: impl IntoAddress,
-        attached: impl Into<Attachments>,
-    ) -> Result<Self, Error> {
-        let (address, attached) = (address.into_address()?, attached.into());
-        let head = store.claim(&address).await?;
-        let state = replay::state_at(&*store, &address, head.version).await?;
-        if state.head != head.digest || state.tree.digest() != head.root {
-            return Err(Error::History {
-                version: head.version,
-                why: "the head is not where the records lead".to_owned(),
-            });
-        }
-        Ok(Self::new(
-            store,
-            attached,
-            head.base,
-            state,
-            head.epoch,
-            head.next_event,
-        ))
-    }
-
-    fn new(
-        store: Arc<dyn ProcessStore>,
-        attached: Attachments,
-        base: Base,
-        state: State,
-        epoch: u64,
-        next_event: u64,
-    ) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                store,
-                guests: attached.guests,
-                address: state.address.clone(),
-                base,
-                turn: async_lock::Mutex::new(()),
-                commit: async_lock::Mutex::new(Committer::new(state.clone(), epoch, next_event)),
-                published: RwLock::new(state),
-                events_end: AtomicU64::new(next_event),
-                observers: Observers::default(),
-                news: News::new(attached.hooks),
-                attached: Attached::default(),
-            }),
-        }
-    }
-
     fn published(&self) -> State {
         // A state is replaced in one assignment, so a panic elsewhere cannot leave half of one.
         let published = self.inner.published.read();
         published.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, of a process that has not been deleted.
+    fn current(&self) -> Result<State, Error> {
+        self.is_there()?;
+        Ok(self.published())
     }
 
     /// The address.
@@ -173,9 +102,22 @@ impl DurableProcess {
         &self.inner.address
     }
 
-    /// Where the history of this process starts.
-    pub fn base(&self) -> &Base {
-        &self.inner.base
+    /// Where the history of this process starts: a [`cut`](Self::cut) moves it.
+    pub fn base(&self) -> Base {
+        let base = self.inner.base.read();
+        base.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_base(&self, base: &Base) {
+        // It is replaced in one assignment, so a panic elsewhere cannot leave half of one.
+        let known = self.inner.base.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = base.clone();
+    }
+
+    /// What the process was built from, if it was resumed, and which checkpoints turned out to be
+    /// damaged then.
+    pub fn resumed_from(&self) -> Option<&ResumeReport> {
+        self.inner.resumed_from.as_ref()
     }
 
     /// The newest published version.
@@ -212,7 +154,7 @@ impl DurableProcess {
     /// The path is malformed.
     pub fn read_versioned(&self, path: impl IntoPath) -> Result<(u64, Option<Value>), Error> {
         let path = path.into_path()?;
-        let state = self.published();
+        let state = self.current()?;
         Ok((state.version, state.tree.get(&path).cloned()))
     }
 
@@ -222,7 +164,7 @@ impl DurableProcess {
     /// The path is malformed.
     pub fn discover(&self, path: impl IntoPath) -> Result<Vec<Text>, Error> {
         let path = path.into_path()?;
-        Ok(self.published().tree.children(&path))
+        Ok(self.current()?.tree.children(&path))
     }
 
     /// One page of the names of the children of `path`: those behind `after`, at most `limit`. A
@@ -237,7 +179,7 @@ impl DurableProcess {
         limit: usize,
     ) -> Result<Listing, Error> {
         let path = path.into_path()?;
-        Ok(self.published().tree.discover(&path, after, limit))
+        Ok(self.current()?.tree.discover(&path, after, limit))
     }
 
     /// Facts about `path`; none where nothing is.
@@ -246,7 +188,7 @@ impl DurableProcess {
     /// The path is malformed.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
         let path = path.into_path()?;
-        Ok(Stat::of(&self.published().tree, &path, Caller::Host))
+        Ok(Stat::of(&self.current()?.tree, &path, Caller::Host))
     }
 
     /// Runs the script at `path` and commits what it did as one durable transition.
@@ -341,7 +283,7 @@ impl DurableProcess {
     /// # Errors
     /// [`Error::NoIntent`] if `after` is no id of this process; the intent itself may be gone.
     pub fn intents(&self, after: Option<&str>, limit: usize) -> Result<Vec<Intent>, Error> {
-        self.published().intents(after, limit)
+        self.current()?.intents(after, limit)
     }
 
     /// Takes an intent out of `/system/outbox` as one durable transition, once it has been
@@ -362,54 +304,13 @@ impl DurableProcess {
         }
     }
 
-    /// A child with this process's memory, scripts and limits at its newest version, in the same
-    /// store, which copies nothing: the child's base refers to the parent. The thread's events up
-    /// to the last finished or failed turn are the child's too. O(1); the parent is not changed.
-    /// The child has the parent's guests and no hooks; to give it some, resume it with them.
-    ///
-    /// # Errors
-    /// [`StoreError::AlreadyExists`](crate::StoreError::AlreadyExists); the address is malformed.
-    /// An outcome that is not known is found out as after [`create`](Self::create).
-    pub async fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
-        let address = address.into_address()?;
-        let _delivery = self.inner.news.delivery();
-        let committer = self.settled().await?;
-        let parent = committer.state.clone();
-        let events = self.turns_end().await?;
-        drop(committer);
-        self.fork_from(parent, address, events).await
-    }
-
-    /// The number behind the last event that ends a turn, or of the first event if none does.
-    async fn turns_end(&self) -> Result<u64, Error> {
-        const PAGE: usize = 64;
-        let mut from = u64::MAX;
-        loop {
-            let query = EventQuery {
-                from,
-                limit: PAGE,
-                newest_first: true,
-            };
-            let page = self.events(query).await?;
-            let end = page
-                .iter()
-                .find(|event| matches!(&*event.kind, "turn.finished" | "turn.failed"));
-            if let Some(event) = end {
-                return Ok(event.seq + 1);
-            }
-            match page.last() {
-                Some(oldest) if oldest.seq > 0 && page.len() == PAGE => from = oldest.seq - 1,
-                _ => return Ok(0),
-            }
-        }
-    }
-
     /// Events of the thread, those shared with a parent included, by sequence number.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn events(&self, query: EventQuery) -> Result<Vec<ThreadEvent>, Error> {
-        history::events(&*self.inner.store, &self.inner.address, query).await
+        self.is_there()?;
+        history::events(&*self.inner.store, &self.base(), query).await
     }
 
     /// The remembered outcome of a request, if it is still kept.
@@ -417,6 +318,7 @@ impl DurableProcess {
     /// # Errors
     /// Those of the store.
     pub async fn receipt(&self, key: &ReceiptKey) -> Result<Option<Receipt>, Error> {
+        self.is_there()?;
         Ok(self.inner.store.receipt(&self.inner.address, key).await?)
     }
 
@@ -441,11 +343,13 @@ impl DurableProcess {
         Ok(events)
     }
 
-    /// Transitions of this process and, before its base, of those it was forked from.
+    /// Transitions of this process and, before its base, of those it was forked from, as far as they
+    /// are kept: [`oldest_version`](Self::oldest_version) says how far.
     ///
     /// # Errors
     /// A damaged history; those of the store.
     pub async fn history(&self, query: HistoryQuery) -> Result<Vec<HistoryEntry>, Error> {
+        self.is_there()?;
         history::entries(&*self.inner.store, &self.inner.address, query).await
     }
 }

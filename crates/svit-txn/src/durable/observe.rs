@@ -63,6 +63,12 @@ impl Observers {
         Observer { receiver }
     }
 
+    /// There will be no news any more.
+    pub(super) fn close(&self) {
+        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.clear();
+    }
+
     /// Never waits. Observers that are gone are forgotten.
     pub(super) fn tell(&self, news: impl Iterator<Item = Published>) {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);

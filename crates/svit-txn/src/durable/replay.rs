@@ -1,4 +1,5 @@
-//! From a base and records to a state, checking everything on the way. No guest code runs here.
+//! From a checkpoint, or a base, and records to a state, checking everything on the way. No guest
+//! code runs here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,9 +7,13 @@ use std::sync::Arc;
 use svit_tree::{Address, Tree};
 use svit_value::{Digest, Value, ValueLimits};
 
+use super::lineage::parent_of;
+use super::report::{Fallback, ResumeReport};
 use crate::record::ProcessTransaction;
 use crate::state::State;
-use crate::store::{Head, ProcessStore, RecordQuery, StoredRecord};
+use crate::store::{
+    Checkpoint, CheckpointRef, Head, ProcessStore, RecordQuery, StoreError, StoredRecord,
+};
 use crate::{Base, BaseKind, Error, codec, system};
 
 /// How many records are read at a time.
@@ -17,88 +22,68 @@ const PAGE: usize = 256;
 /// How many blocks are asked for at a time.
 const BLOCKS: usize = 256;
 
-/// A stretch of history under one address: from its base up to and including a version.
+/// How many checkpoints are asked for at a time: the newest is nearly always good.
+const CANDIDATES: usize = 4;
+
+/// A version whose blocks are in the store: what a later checkpoint is compared with.
+#[derive(Clone, Debug)]
+pub(super) struct Anchor {
+    pub(super) at: CheckpointRef,
+    pub(super) root: Value,
+}
+
+/// A state, and how it was come by.
 #[derive(Debug)]
-pub(super) struct Stretch {
-    pub(super) base: Base,
-    pub(super) up_to: u64,
+pub(super) struct Loaded {
+    pub(super) state: State,
+    pub(super) anchor: Anchor,
+    pub(super) report: ResumeReport,
+    /// The bytes of the records that were replayed.
+    pub(super) bytes: u64,
 }
 
-/// The stretches that lead to `version` of a process, newest first. The last one was created, not
-/// forked.
-pub(super) async fn lineage(
-    store: &dyn ProcessStore,
-    address: &Address,
-    version: u64,
-) -> Result<Vec<Stretch>, Error> {
-    let mut stretches = Vec::new();
-    let (mut address, mut version) = (address.clone(), version);
-    let mut seen: Vec<Address> = Vec::new();
-    loop {
-        let Head {
-            base,
-            version: newest,
-            ..
-        } = store.load(&address).await?;
-        if base.address != address {
-            return Err(damaged(version, "the base is of another process"));
-        }
-        if seen.contains(&address) {
-            return Err(damaged(version, "a process is forked from itself"));
-        }
-        seen.push(address.clone());
-        let oldest = match base.kind {
-            BaseKind::Created | BaseKind::Checkpoint { .. } => base.version,
-            BaseKind::Forked { .. } => 0,
-        };
-        if !(oldest..=newest).contains(&version) {
-            return Err(Error::NoVersion {
-                version,
-                oldest,
-                newest,
-            });
-        }
-        // Up to its base, the history of a fork is its parent's.
-        let next = match &base.kind {
-            BaseKind::Created | BaseKind::Checkpoint { .. } => None,
-            BaseKind::Forked { parent, .. } => Some((parent.clone(), version.min(base.version))),
-        };
-        if next.is_none() || version > base.version {
-            stretches.push(Stretch {
-                base,
-                up_to: version,
-            });
-        }
-        match next {
-            None => return Ok(stretches),
-            Some(parent) => (address, version) = parent,
-        }
-    }
-}
-
-/// The state of a process at a version. O(history up to it).
+/// The state of a process at a version that is kept. O(state + records since the checkpoint below).
 ///
-/// Every record's digest, link, step and resulting root are checked.
+/// Up to and including the base of a fork the state is its parent's, but at the base it stands under
+/// the fork's own address, as the start of its history.
+///
+/// # Errors
+/// [`Error::NoVersion`]; [`Error::Cut`]; damage; those of the store.
 pub(super) async fn state_at(
     store: &dyn ProcessStore,
     address: &Address,
     version: u64,
-) -> Result<State, Error> {
-    let stretches = lineage(store, address, version).await?;
-    let mut state: Option<State> = None;
-    for stretch in stretches.iter().rev() {
-        let start = match state {
-            None => created(store, &stretch.base).await?,
-            Some(parent) => forked(parent, &stretch.base)?,
-        };
-        state = Some(replay(store, start, stretch.up_to).await?);
+) -> Result<Loaded, Error> {
+    let head = store.load(address).await?;
+    load(store, head, version).await
+}
+
+/// The same, of a process whose head is known.
+pub(super) async fn load(
+    store: &dyn ProcessStore,
+    head: Head,
+    version: u64,
+) -> Result<Loaded, Error> {
+    match Way::new(store, version).go(head.clone()).await {
+        // What it read may have been cut or deleted meanwhile, which looks like damage.
+        Err(error) if is_damage(&error) => {
+            let head = Head {
+                base: store.load(&head.base.address).await?.base,
+                ..head
+            };
+            Way::new(store, version).go(head).await
+        }
+        done => done,
     }
-    let mut state = state.ok_or_else(|| damaged(version, "it has no base"))?;
-    state.limits = Arc::new(system::limits(&state.tree)?);
-    if system::address(&state.tree) != Some(state.address.as_str()) {
-        return Err(damaged(version, "the state has another address"));
+}
+
+/// Whether something stored is wrong, so that something else that is stored may help.
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Store(store) => matches!(store, StoreError::Corrupt { .. }),
+        Error::NoVersion { .. } | Error::Cut { .. } => false,
+        _ => true,
     }
-    Ok(state)
 }
 
 pub(super) fn damaged(version: u64, why: &str) -> Error {
@@ -108,23 +93,291 @@ pub(super) fn damaged(version: u64, why: &str) -> Error {
     }
 }
 
-/// The start of a history that was created: its root, from blocks.
-async fn created(store: &dyn ProcessStore, base: &Base) -> Result<State, Error> {
-    let blocks = fetch(store, base.root).await?;
-    let limits = ValueLimits {
-        max_bytes: u64::MAX,
-        max_text_bytes: u64::MAX,
-        ..codec::STORED
-    };
-    let mut source = |digest: Digest| blocks.get(&digest).cloned();
-    let root = Value::from_blocks(base.root, &mut source, &limits)?;
-    Ok(State {
-        address: base.address.clone(),
-        version: base.version,
-        head: base.head(),
-        tree: Tree::from_value(root)?,
-        limits: Arc::default(),
-    })
+/// The way to one version.
+struct Way<'a> {
+    store: &'a dyn ProcessStore,
+    version: u64,
+    fallbacks: Vec<Fallback>,
+    /// Records replayed, and their bytes.
+    replayed: (u64, u64),
+    seen: Vec<Address>,
+}
+
+/// A state loaded from blocks.
+struct Start {
+    state: State,
+    anchor: Anchor,
+    is_checkpoint: bool,
+}
+
+impl<'a> Way<'a> {
+    const fn new(store: &'a dyn ProcessStore, version: u64) -> Self {
+        Self {
+            store,
+            version,
+            fallbacks: Vec::new(),
+            replayed: (0, 0),
+            seen: Vec::new(),
+        }
+    }
+
+    async fn go(mut self, mut head: Head) -> Result<Loaded, Error> {
+        let newest = head.version;
+        // The forks on the way down, each with the version wanted of it.
+        let mut forks: Vec<(Base, u64)> = Vec::new();
+        let mut at = self.version;
+        if at > newest {
+            return Err(self.no_version(&head, newest).await);
+        }
+        let start = loop {
+            self.enter(&head.base)?;
+            if at < head.base.version {
+                head = self.above(&head, newest).await?;
+                continue;
+            }
+            if let Some(start) = self.try_checkpoints(&head, at).await? {
+                break start;
+            }
+            let BaseKind::Forked { parent, .. } = &head.base.kind else {
+                let start = self.load_base(&head.base).await?;
+                let state = self.replay(start.state, at).await?;
+                break Start { state, ..start };
+            };
+            let parent = self.parent(&head.base, parent).await?;
+            let starts_at = head.base.version;
+            forks.push((head.base, at));
+            (at, head) = (starts_at, parent);
+        };
+        let mut state = start.state;
+        for (base, up_to) in forks.into_iter().rev() {
+            state = self.replay(forked(state, &base)?, up_to).await?;
+            check_identity(&state, &base)?;
+        }
+        state.limits = Arc::new(system::limits(&state.tree)?);
+        Ok(Loaded {
+            report: ResumeReport {
+                address: start.anchor.at.address.clone(),
+                version: start.anchor.at.version,
+                is_checkpoint: start.is_checkpoint,
+                records: self.replayed.0,
+                fallbacks: self.fallbacks,
+            },
+            state,
+            anchor: start.anchor,
+            bytes: self.replayed.1,
+        })
+    }
+
+    fn enter(&mut self, base: &Base) -> Result<(), Error> {
+        if self.seen.contains(&base.address) {
+            return Err(damaged(base.version, "a process is forked from itself"));
+        }
+        self.seen.push(base.address.clone());
+        Ok(())
+    }
+
+    async fn no_version(&self, head: &Head, newest: u64) -> Error {
+        let oldest = super::lineage::oldest(self.store, &head.base.address).await;
+        oldest.map_or_else(
+            |error| error,
+            |oldest| Error::NoVersion {
+                version: self.version,
+                oldest,
+                newest,
+            },
+        )
+    }
+
+    /// The head of whoever has the versions before a base.
+    async fn above(&self, head: &Head, newest: u64) -> Result<Head, Error> {
+        let (version, oldest) = (self.version, head.base.version);
+        match &head.base.kind {
+            BaseKind::Created => Err(Error::NoVersion {
+                version,
+                oldest,
+                newest,
+            }),
+            BaseKind::Checkpoint { .. } => Err(Error::Cut { version, oldest }),
+            BaseKind::Forked { .. } => parent_of(self.store, &head.base)
+                .await?
+                .ok_or(Error::Cut { version, oldest }),
+        }
+    }
+
+    /// The head of the parent of a fork that has no good checkpoint of its own.
+    async fn parent(&mut self, base: &Base, parent: &Address) -> Result<Head, Error> {
+        match self.store.load(parent).await {
+            Ok(head) if (head.base.version..=head.version).contains(&base.version) => Ok(head),
+            Ok(_) | Err(StoreError::NotFound { .. }) => {
+                // With a checkpoint of its own the fork needs no parent: that one is what is wrong.
+                let tried = self.fallbacks.pop().map(|fallback| fallback.error);
+                Err(tried.unwrap_or_else(|| damaged(base.version, "the parent's history is gone")))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// From the newest good checkpoint of one address; none if it has no good one.
+    async fn try_checkpoints(&mut self, head: &Head, at: u64) -> Result<Option<Start>, Error> {
+        let address = &head.base.address;
+        let mut below = at;
+        loop {
+            let page = match self.store.checkpoints(address, below, CANDIDATES).await {
+                Ok(page) => page,
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    self.fall_back(address, below, error.into());
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let is_all = page.len() < CANDIDATES;
+            for checkpoint in page {
+                let version = checkpoint.version;
+                if !(head.base.version..=below).contains(&version) {
+                    let wrong = damaged(version, "a checkpoint is listed where it cannot be");
+                    self.fall_back(address, version, wrong);
+                    return Ok(None);
+                }
+                let before = self.replayed;
+                match self.try_checkpoint(head, checkpoint, at).await {
+                    Ok(start) => return Ok(Some(start)),
+                    // A record that fits shows that what is wrong came after the checkpoint.
+                    Err(error) if is_damage(&error) && self.replayed == before => {
+                        self.fall_back(address, version, error);
+                    }
+                    Err(error) => return Err(error),
+                }
+                match version.checked_sub(1) {
+                    Some(next) if version > head.base.version => below = next,
+                    _ => return Ok(None),
+                }
+            }
+            if is_all {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn fall_back(&mut self, address: &Address, version: u64, error: Error) {
+        self.fallbacks.push(Fallback {
+            address: address.clone(),
+            version,
+            error,
+        });
+    }
+
+    async fn try_checkpoint(
+        &mut self,
+        head: &Head,
+        checkpoint: Checkpoint,
+        at: u64,
+    ) -> Result<Start, Error> {
+        let Checkpoint {
+            version,
+            record,
+            root,
+        } = checkpoint;
+        // The records that follow would show a wrong checkpoint; where none does, its own must.
+        let point = if version == head.base.version {
+            Some((head.base.head(), head.base.root))
+        } else if version == head.version {
+            Some((head.digest, head.root))
+        } else if version == at {
+            Some(self.point(&head.base.address, version).await?)
+        } else {
+            None
+        };
+        if point.is_some_and(|point| point != (record, root)) {
+            return Err(damaged(version, "the checkpoint is of another history"));
+        }
+        let start = self
+            .load_root(&head.base.address, version, record, root)
+            .await?;
+        let state = self.replay(start.state, at).await?;
+        check_identity(&state, &head.base)?;
+        Ok(Start {
+            state,
+            is_checkpoint: true,
+            ..start
+        })
+    }
+
+    async fn point(&self, address: &Address, version: u64) -> Result<(Digest, Digest), Error> {
+        let query = RecordQuery {
+            from: version,
+            to: version,
+            limit: 1,
+        };
+        let found = self.store.records(address, query).await?;
+        match found.first() {
+            Some(record) => Ok((record.digest, record.root)),
+            None => Err(damaged(version, "the record is missing")),
+        }
+    }
+
+    /// From a base that has its blocks.
+    async fn load_base(&self, base: &Base) -> Result<Start, Error> {
+        let start = self
+            .load_root(&base.address, base.version, base.head(), base.root)
+            .await?;
+        check_identity(&start.state, base)?;
+        Ok(start)
+    }
+
+    async fn load_root(
+        &self,
+        address: &Address,
+        version: u64,
+        record: Digest,
+        root: Digest,
+    ) -> Result<Start, Error> {
+        let blocks = fetch(self.store, root).await?;
+        let limits = ValueLimits {
+            max_bytes: u64::MAX,
+            max_text_bytes: u64::MAX,
+            ..codec::STORED
+        };
+        let mut source = |digest: Digest| blocks.get(&digest).cloned();
+        let root = Value::from_blocks(root, &mut source, &limits)?;
+        Ok(Start {
+            state: State {
+                address: address.clone(),
+                version,
+                head: record,
+                tree: Tree::from_value(root.clone())?,
+                limits: Arc::default(),
+            },
+            anchor: Anchor {
+                at: CheckpointRef {
+                    address: address.clone(),
+                    version,
+                    root: root.digest(),
+                },
+                root,
+            },
+            is_checkpoint: false,
+        })
+    }
+
+    async fn replay(&mut self, mut state: State, up_to: u64) -> Result<State, Error> {
+        while state.version < up_to {
+            let query = RecordQuery {
+                from: state.version + 1,
+                to: up_to,
+                limit: PAGE,
+            };
+            let page = self.store.records(&state.address, query).await?;
+            if page.is_empty() {
+                return Err(damaged(state.version + 1, "the record is missing"));
+            }
+            for stored in &page {
+                state = step(state, stored)?;
+                self.replayed.0 += 1;
+                self.replayed.1 += stored.body.len() as u64;
+            }
+        }
+        Ok(state)
+    }
 }
 
 /// All blocks below a root, by following their links.
@@ -164,22 +417,14 @@ fn forked(parent: State, base: &Base) -> Result<State, Error> {
     })
 }
 
-async fn replay(store: &dyn ProcessStore, mut state: State, up_to: u64) -> Result<State, Error> {
-    while state.version < up_to {
-        let query = RecordQuery {
-            from: state.version + 1,
-            to: up_to,
-            limit: PAGE,
-        };
-        let page = store.records(&state.address, query).await?;
-        if page.is_empty() {
-            return Err(damaged(state.version + 1, "the record is missing"));
-        }
-        for stored in &page {
-            state = step(state, stored)?;
-        }
+/// Whether a state is that of the process under whose address it was found.
+fn check_identity(state: &State, base: &Base) -> Result<(), Error> {
+    // A history that began as a fork begins with its parent's identity, also after a cut there.
+    let is_parents = base.shared().is_some() && state.version == base.version;
+    if is_parents || system::address(&state.tree) == Some(state.address.as_str()) {
+        return Ok(());
     }
-    Ok(state)
+    Err(damaged(state.version, "the state has another address"))
 }
 
 /// One record applied, and everything about it checked.

@@ -90,6 +90,14 @@ impl Operation {
         )
     }
 
+    /// The message that it is the end of.
+    const fn ends_message(&self) -> Option<u64> {
+        match self {
+            Self::Acknowledge { sequence } | Self::Bury { sequence, .. } => Some(*sequence),
+            _ => None,
+        }
+    }
+
     fn job(&self) -> Option<(Job, Value)> {
         match self {
             Self::Exec { path, input } => Some((Job::Script(path.clone()), input.clone())),
@@ -160,6 +168,7 @@ type Recorder<'a> = Box<dyn FnOnce(Result<&Outcome, &Error>) -> Extras + Send + 
 pub struct Submission<'a> {
     operation: Operation,
     key: Option<RequestKey>,
+    pinned_by: Option<u64>,
     expected: Option<u64>,
     record: Recorder<'a>,
 }
@@ -179,6 +188,7 @@ impl<'a> Submission<'a> {
         Self {
             operation,
             key: None,
+            pinned_by: None,
             expected: None,
             record: Box::new(|_| Extras::default()),
         }
@@ -188,6 +198,13 @@ impl<'a> Submission<'a> {
     /// [`Error::Contended`].
     pub fn keyed(mut self, key: RequestKey) -> Self {
         self.key = Some(key);
+        self
+    }
+
+    /// The sequence number of the inbox message whose turn makes this request: its outcome is kept,
+    /// however many others there are, until that message is acknowledged or buried.
+    pub fn pinned_by(mut self, sequence: u64) -> Self {
+        self.pinned_by = Some(sequence);
         self
     }
 
@@ -222,6 +239,7 @@ impl DurableProcess {
         let Submission {
             operation,
             key,
+            pinned_by,
             expected,
             record,
         } = submission;
@@ -264,9 +282,10 @@ impl DurableProcess {
             content: request.content,
             outcome: extras.outcome,
             version,
-            pinned_by: None,
+            pinned_by,
         });
-        self.land(&mut committer, step, receipt, extras.events)
+        let done_with = operation.ends_message().filter(|_| result.is_ok());
+        self.land_unpinning(&mut committer, step, receipt, extras.events, done_with)
             .await?;
         result
     }

@@ -263,20 +263,18 @@ impl Draft<'_> {
             let why = "a checkpoint of another record or root than that version has";
             return Err(bad(address, why));
         }
-        let since = match part.since {
-            None => None,
-            Some(since) => match self.root_of(&since).await? {
-                Some(root) => Some((since, root)),
-                None => return Err(bad(address, "what the checkpoint builds on is not there")),
-            },
-        };
+        if let Some(since) = &part.since
+            && self.root_of(since).await? != Some(since.root)
+        {
+            return Err(bad(address, "what the checkpoint builds on is not there"));
+        }
         self.put_blocks(address, part.blocks)?;
         if part.last && !self.has(&keys::block(checkpoint.root)).await? {
             return Err(bad(address, "the root of the checkpoint is not there"));
         }
         let open = Open {
             checkpoint,
-            since,
+            since: part.since,
             next: part.index + 1,
         };
         self.next_part(&row, open, part.last).await

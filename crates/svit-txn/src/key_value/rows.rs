@@ -22,8 +22,7 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Open {
     pub(super) checkpoint: Checkpoint,
-    /// What it builds on, and the root of that.
-    pub(super) since: Option<(CheckpointRef, Digest)>,
+    pub(super) since: Option<CheckpointRef>,
     /// The number of the next part.
     pub(super) next: u64,
 }
@@ -138,10 +137,10 @@ impl Open {
             ("root", codec::digest(self.checkpoint.root)),
             ("next", codec::count(self.next)),
         ];
-        if let Some((since, root)) = &self.since {
+        if let Some(since) = &self.since {
             entries.push(("since", Value::from(since.address.as_str())));
             entries.push(("since_version", codec::count(since.version)));
-            entries.push(("since_root", codec::digest(*root)));
+            entries.push(("since_root", codec::digest(since.root)));
         }
         encode_flat(entries)
     }
@@ -153,8 +152,9 @@ impl Open {
                     let since = CheckpointRef {
                         address: fields.address("since")?,
                         version: fields.count("since_version")?,
+                        root: fields.digest("since_root")?,
                     };
-                    (Some((since, fields.digest("since_root")?)), 7)
+                    (Some(since), 7)
                 }
                 false => (None, 4),
             };

@@ -32,8 +32,7 @@ pub(super) struct History {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Growing {
     pub(super) checkpoint: Checkpoint,
-    /// What it builds on, and the root of that: another process may have taken its place.
-    pub(super) since: Option<(CheckpointRef, Digest)>,
+    pub(super) since: Option<CheckpointRef>,
 }
 
 impl History {

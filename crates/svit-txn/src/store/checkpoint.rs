@@ -23,6 +23,8 @@ pub struct CheckpointRef {
     pub address: Address,
     /// The version.
     pub version: u64,
+    /// Its root digest: whoever has the address by now may be another process.
+    pub root: Digest,
 }
 
 /// A piece of a checkpoint that is being written.

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_lite::future::block_on;
 use svit_tree::Address;
-use svit_txn::{BaseKind, DurableProcess, Error, ProcessStore, RecordQuery, StoredRecord};
+use svit_txn::{
+    BaseKind, DurableProcess, Error, EventQuery, Extras, Operation, ProcessStore, RecordQuery,
+    SharedThread, StoredRecord, Submission,
+};
 use svit_value::{Digest, Map, value};
 
 use crate::steps::{Steps, builder};
@@ -242,19 +245,50 @@ fn a_circle_of_forks_is_noticed_by_every_reader() {
                 events: 7,
             };
         });
+        // Whoever names another record than the parent has is no child of it.
         let query = svit_txn::HistoryQuery::default();
-        assert_eq!(
-            process.history(query).await.unwrap_err().code(),
-            "damaged_history"
-        );
+        assert_eq!(process.history(query).await.unwrap().len(), 2);
+        assert_eq!(process.oldest_version().await.unwrap(), 5);
+        assert_eq!(process.read_at(4, "/").await.unwrap_err().code(), "cut");
         assert_eq!(
             process.read_at(6, "/").await.unwrap_err().code(),
             "damaged_history"
         );
-        assert_eq!(
-            process.recent_events(3).await.unwrap_err().code(),
-            "damaged_history"
-        );
+    });
+}
+
+#[test]
+fn events_that_are_shared_in_a_circle_are_noticed() {
+    block_on(async {
+        let store = Arc::new(Tampered::default());
+        let built = builder(ADDRESS).build().unwrap();
+        let process = DurableProcess::create(store.clone(), built).await.unwrap();
+        let submission = Submission::plain(Operation::Note).recording(|_| Extras {
+            events: vec![("turn.finished".into(), value!(null))],
+            ..Extras::default()
+        });
+        process.submit(submission).await.unwrap();
+        let child = process.fork(CHILD).await.unwrap();
+        assert_eq!(child.recent_events(3).await.unwrap().len(), 1);
+        store.heads(|address, head| {
+            let other = match address.as_str() {
+                ADDRESS => CHILD,
+                _ => ADDRESS,
+            };
+            head.shared = Some(SharedThread {
+                parent: other.parse().unwrap(),
+                events: 1,
+            });
+        });
+        let circle = child.recent_events(3).await.unwrap_err();
+        assert_eq!(circle.code(), "damaged_history");
+        let up = EventQuery {
+            from: 0,
+            limit: 3,
+            newest_first: false,
+        };
+        let circle = child.events(up).await.unwrap_err();
+        assert_eq!(circle.code(), "damaged_history");
     });
 }
 
