@@ -1,19 +1,20 @@
-//! The three writes of the store contract, each inside a savepoint of a batch, or alone in it.
-
-use std::ops::ControlFlow;
+//! The writes of the store contract, each inside a savepoint of a batch, or alone in it: here the
+//! start of a history, claims and appends, elsewhere the rest.
 
 use svit_tree::Address;
-use svit_txn::{Head, StoreError};
+use svit_txn::{BaseKind, Collected, Head, StoreError};
 use svit_value::Digest;
 
 use crate::checks::Checked;
-use crate::fault::{Fault, at, corrupt};
+use crate::fault::Fault;
+use crate::fork::Link;
 use crate::head::{HeadRow, Known};
-use crate::prepared::{EventRow, ReceiptRow, RecordRow, Rows, Start, Write};
+use crate::prepared::{EventRow, NewBase, RecordRow, Rows, Start, Write};
 use crate::read;
 use crate::schema::{Meta, int};
-use crate::sql::{Bind, Connection, SqlError};
-use crate::sums::{Sum, Summed, block_sum};
+use crate::sql::{Bind, Connection};
+use crate::sums::{Sum, block_sum};
+use crate::underway::Underway;
 
 /// What a write gives back once the batch is durable.
 #[derive(Debug)]
@@ -24,20 +25,26 @@ pub(crate) enum Written {
     Head(Box<Head>),
     /// Nothing but success.
     Done,
+    /// Whether there is more to remove.
+    More(bool),
+    /// What was removed.
+    Swept(Collected),
 }
 
 /// The state that the writes of one batch share.
 pub(crate) struct Applying<'a> {
     pub(crate) connection: &'a mut Connection,
     pub(crate) checked: &'a mut Checked,
+    pub(crate) underway: &'a mut Underway,
     pub(crate) meta: Meta,
-    /// How many receipts a client keeps at least.
-    pub(crate) receipts_per_client: u64,
+    /// How many events a process keeps at least, if not all.
+    pub(crate) events_kept: Option<u64>,
 }
 
 impl Applying<'_> {
-    /// Does one write. Gives its answer and the sum of the head it left, for the batch's digest.
-    pub(crate) fn apply(&mut self, write: &Write) -> Result<(Written, Sum), Fault> {
+    /// Does one write. Gives its answer and, if it changed anything, a sum of what it did, for the
+    /// batch's digest.
+    pub(crate) fn apply(&mut self, write: &Write) -> Result<(Written, Option<Sum>), Fault> {
         match write {
             Write::Start(start) => self.start(start),
             Write::Claim { address } => self.claim(address),
@@ -47,87 +54,96 @@ impl Applying<'_> {
                 epoch,
                 rows,
             } => self.append(address, *expected, *epoch, rows),
+            Write::Part { address, part } => self.part(address, part),
+            Write::Cut {
+                address,
+                epoch,
+                base,
+            } => self.cut(address, *epoch, base),
+            Write::Trim {
+                address,
+                epoch,
+                before,
+            } => self.trim(address, *epoch, *before),
+            Write::Purge { address } => self.purge(address),
+            Write::Delete { address, epoch } => self.delete(address, *epoch),
+            Write::Sweep { steps } => self.sweep(*steps),
         }
     }
 
-    fn start(&mut self, start: &Start) -> Result<(Written, Sum), Fault> {
-        let address = &start.address;
+    fn start(&mut self, start: &Start) -> Result<(Written, Option<Sum>), Fault> {
+        let NewBase { base, digest, body } = &start.base;
+        let address = &base.address;
         if self.checked.head(self.connection, address)?.is_some() {
             return Err(Fault::Store(StoreError::AlreadyExists {
                 address: address.clone(),
             }));
         }
         self.checked.heads(self.connection, &self.meta)?;
-        if let Some((parent, record)) = &start.parent {
-            self.fork_ref(start, parent, record)?;
-        }
+        let mut head = HeadRow::new(base, *digest);
+        self.link(&start.base, &head)?;
         for block in &start.blocks {
             self.block(&block.digest, &block.data)?;
         }
-        let key = address.as_str().as_bytes();
+        if base.has_blocks() {
+            self.underway.new_root(self.connection, &base.root)?;
+        }
         self.connection.execute(
             "INSERT INTO base(address, digest, body) VALUES(?1, ?2, ?3)",
             &[
-                Bind::Blob(key),
-                Bind::Blob(start.digest.as_bytes()),
-                Bind::Blob(&start.body),
+                Bind::Blob(address.as_str().as_bytes()),
+                Bind::Blob(digest.as_bytes()),
+                Bind::Blob(body),
             ],
         )?;
-        let mut head = HeadRow {
-            version: start.version,
-            digest: start.digest,
-            root: start.root,
-            epoch: 1,
-            base: start.digest,
-            next_event: start.first_event,
-            receipts_made: 0,
-            receipts: Default::default(),
-        };
         self.checked.no_receipts(address);
         self.rows(address, &mut head, &start.rows)?;
         let sum = head.insert(self.connection, address, &mut self.meta)?;
+        let epoch = head.epoch;
         self.checked.wrote(address, Known { row: head, sum });
-        Ok((Written::Epoch(head.epoch), sum))
+        Ok((Written::Epoch(epoch), Some(sum)))
     }
 
-    /// Notes that a child needs its parent's history, after seeing that the parent has it.
-    fn fork_ref(&mut self, start: &Start, parent: &Address, record: &Digest) -> Result<(), Fault> {
-        let Some(head) = self.checked.head(self.connection, parent)? else {
-            return Err(Fault::Store(StoreError::NotFound {
-                address: parent.clone(),
-            }));
+    /// Notes whose child a new process is, after seeing that a fork's parent has what it needs.
+    fn link(&mut self, new: &NewBase, head: &HeadRow) -> Result<(), Fault> {
+        let base = &new.base;
+        let Some(shared) = &head.shared else {
+            return Ok(());
         };
-        let found = read::point(self.connection, parent, &head.row, start.version)?;
-        if found != Some((*record, start.root)) {
-            return Err(Fault::Store(StoreError::BadBatch {
-                address: start.address.clone(),
-                why: format!(
+        let parent = &shared.thread.parent;
+        let (record, depends) = match &base.kind {
+            BaseKind::Forked { record, .. } => (*record, true),
+            _ => (base.head(), false),
+        };
+        if depends {
+            let Some(known) = self.checked.head(self.connection, parent)? else {
+                return Err(Fault::Store(StoreError::NotFound {
+                    address: parent.clone(),
+                }));
+            };
+            let found = read::point(self.connection, parent, &known.row, base.version)?;
+            if found != Some((record, base.root)) {
+                let why = format!(
                     "{parent} has no record {record} with root {} at version {}",
-                    start.root, start.version
-                ),
-            }));
+                    base.root, base.version
+                );
+                return Err(bad(&base.address, why));
+            }
         }
-        let (parent, child) = (
-            parent.as_str().as_bytes(),
-            start.address.as_str().as_bytes(),
-        );
-        let sum = fork_ref_sum(parent, start.version, child, record);
-        self.connection.execute(
-            "INSERT INTO fork_ref(parent, version, child, record, sum) VALUES(?1, ?2, ?3, ?4, ?5)",
-            &[
-                Bind::Blob(parent),
-                Bind::Int(int(start.version)?),
-                Bind::Blob(child),
-                Bind::Blob(record.as_bytes()),
-                Bind::Blob(&sum),
-            ],
-        )?;
-        Ok(())
+        let link = Link {
+            parent: parent.clone(),
+            version: base.version,
+            child: base.address.clone(),
+            record,
+            depends,
+        };
+        link.insert(self.connection, &mut self.meta)
     }
 
     /// Stores a block once. One that is there already is compared, and mended if it is damaged:
     /// the caller has the right bytes in hand.
-    fn block(&mut self, digest: &Digest, data: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn block(&mut self, digest: &Digest, data: &[u8]) -> Result<(), Fault> {
+        self.underway.put(self.connection, digest)?;
         let len = data.len() as u64;
         let added = self.connection.execute(
             "INSERT OR IGNORE INTO block(digest, len, data) VALUES(?1, ?2, ?3)",
@@ -164,15 +180,15 @@ impl Applying<'_> {
         Ok(())
     }
 
-    fn claim(&mut self, address: &Address) -> Result<(Written, Sum), Fault> {
+    fn claim(&mut self, address: &Address) -> Result<(Written, Option<Sum>), Fault> {
         let before = self.head(address)?;
-        let mut head = before.row;
+        let mut head = before.row.clone();
         head.epoch += 1;
         let whole = read::head(self.connection, address, &head)?;
         self.checked
             .receipts(self.connection, address, &before.row)?;
         let sum = self.replace(&before, address, head)?;
-        Ok((Written::Head(Box::new(whole)), sum))
+        Ok((Written::Head(Box::new(whole)), Some(sum)))
     }
 
     fn append(
@@ -181,38 +197,35 @@ impl Applying<'_> {
         expected: Digest,
         epoch: u64,
         rows: &Rows,
-    ) -> Result<(Written, Sum), Fault> {
-        let known = self.head(address)?;
-        let before = known.row;
-        if epoch != before.epoch {
-            return Err(Fault::Store(StoreError::Fenced {
-                address: address.clone(),
-                epoch,
-                actual: before.epoch,
-            }));
-        }
-        if expected != before.digest {
+    ) -> Result<(Written, Option<Sum>), Fault> {
+        let before = self.owned(address, epoch)?;
+        if expected != before.row.digest {
             return Err(Fault::Store(StoreError::Conflict {
                 address: address.clone(),
                 expected,
-                actual: before.digest,
-                version: before.version,
+                actual: before.row.digest,
+                version: before.row.version,
             }));
         }
-        let mut head = before;
+        let mut head = before.row.clone();
         self.rows(address, &mut head, rows)?;
-        let sum = self.replace(&known, address, head)?;
-        Ok((Written::Done, sum))
+        let sum = self.replace(&before, address, head)?;
+        Ok((Written::Done, Some(sum)))
     }
 
     /// Writes a head over the one that is stored. Gives its sum.
-    fn replace(&mut self, before: &Known, address: &Address, head: HeadRow) -> Result<Sum, Fault> {
+    pub(crate) fn replace(
+        &mut self,
+        before: &Known,
+        address: &Address,
+        head: HeadRow,
+    ) -> Result<Sum, Fault> {
         let sum = head.replace(&before.sum, self.connection, address, &mut self.meta)?;
         self.checked.wrote(address, Known { row: head, sum });
         Ok(sum)
     }
 
-    fn head(&mut self, address: &Address) -> Result<Known, Fault> {
+    pub(crate) fn head(&mut self, address: &Address) -> Result<Known, Fault> {
         match self.checked.head(self.connection, address)? {
             Some(head) => Ok(head),
             None => {
@@ -228,11 +241,14 @@ impl Applying<'_> {
         for record in &rows.records {
             self.record(address, head, record)?;
         }
-        for receipt in &rows.receipts {
-            self.receipt(address, head, receipt)?;
-        }
+        self.receipts(address, head, rows)?;
         for event in &rows.events {
             self.event(address, head, event)?;
+        }
+        if let Some(keep) = self.events_kept
+            && !rows.events.is_empty()
+        {
+            self.retain_events(address, head, keep)?;
         }
         Ok(())
     }
@@ -279,86 +295,6 @@ impl Applying<'_> {
         Ok(())
     }
 
-    fn receipt(
-        &mut self,
-        address: &Address,
-        head: &mut HeadRow,
-        receipt: &ReceiptRow,
-    ) -> Result<(), Fault> {
-        let key = address.as_str().as_bytes();
-        let name = (&receipt.client[..], &receipt.request[..]);
-        let made = head.receipts_made;
-        let sum = receipt.sum(address, made, 0);
-        let replaced = self.connection.row(
-            "SELECT sum FROM receipt WHERE address=?1 AND client=?2 AND request=?3",
-            &[Bind::Blob(key), Bind::Blob(name.0), Bind::Blob(name.1)],
-        )?;
-        self.connection.execute(
-            "INSERT OR REPLACE INTO receipt(address, client, request, content, outcome, version, made, pinned, sum) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8)",
-            &[
-                Bind::Blob(key),
-                Bind::Blob(name.0),
-                Bind::Blob(name.1),
-                Bind::Blob(receipt.content.as_bytes()),
-                Bind::Blob(&receipt.outcome),
-                Bind::Int(int(receipt.version)?),
-                Bind::Int(int(made)?),
-                Bind::Blob(&sum),
-            ],
-        )?;
-        if let Some(mut row) = replaced {
-            head.receipts.remove(&row.array(0)?);
-        }
-        let count = self.checked.added(self.connection, address, name)?;
-        head.receipts.add(&sum);
-        head.receipts_made += 1;
-        // An eighth more than is promised, so that eviction sorts once in a while and not each time.
-        if count > self.receipts_per_client + self.receipts_per_client / 8 {
-            self.evict(
-                address,
-                head,
-                &receipt.client,
-                count - self.receipts_per_client,
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Removes this client's oldest receipts.
-    fn evict(
-        &mut self,
-        address: &Address,
-        head: &mut HeadRow,
-        client: &[u8],
-        surplus: u64,
-    ) -> Result<(), Fault> {
-        let key = address.as_str().as_bytes();
-        let mut oldest: Vec<(Vec<u8>, Sum)> = Vec::new();
-        self.connection.for_each(
-            "SELECT request, sum FROM receipt WHERE address=?1 AND client=?2 AND pinned=0 ORDER BY made LIMIT ?3",
-            &[Bind::Blob(key), Bind::Blob(client), Bind::Int(int(surplus)?)],
-            |mut row| {
-                oldest.push((row.blob(0)?, row.array(1)?));
-                Ok::<_, SqlError>(ControlFlow::Continue(()))
-            },
-        )?;
-        for (request, sum) in &oldest {
-            let removed = self.connection.execute(
-                "DELETE FROM receipt WHERE address=?1 AND client=?2 AND request=?3",
-                &[Bind::Blob(key), Bind::Blob(client), Bind::Blob(request)],
-            )?;
-            if removed != 1 {
-                return Err(corrupt(
-                    "a receipt that cannot be removed",
-                    at("receipt", address),
-                ));
-            }
-            head.receipts.remove(sum);
-            self.checked.removed(address, (client, request));
-        }
-        Ok(())
-    }
-
     fn event(
         &mut self,
         address: &Address,
@@ -389,17 +325,7 @@ impl Applying<'_> {
     }
 }
 
-/// The sum of a row of `fork_ref`.
-pub(crate) fn fork_ref_sum(parent: &[u8], version: u64, child: &[u8], record: &Digest) -> Sum {
-    Summed::row("fork_ref")
-        .bytes(parent)
-        .number(version)
-        .bytes(child)
-        .digest(record)
-        .sum()
-}
-
-fn bad(address: &Address, why: String) -> Fault {
+pub(crate) fn bad(address: &Address, why: String) -> Fault {
     Fault::Store(StoreError::BadBatch {
         address: address.clone(),
         why,

@@ -7,7 +7,8 @@
 //! another process can lead a search astray, too. Records and events need no such check: their
 //! numbers have no gaps.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use svit_tree::Address;
@@ -18,26 +19,34 @@ use crate::prepared::ReceiptRow;
 use crate::schema::Meta;
 use crate::sql::{Bind, Connection, SqlError};
 use crate::sums::{Sum, Summed, Tally, block_sum};
+use crate::{checkpoint, fork};
 use svit_value::Digest;
 
 /// All is forgotten when more keys of receipts than this are remembered: 16 bytes each.
 const MAX_KEYS: usize = 1 << 20;
 
-/// All heads are forgotten when more than this are remembered: 250 bytes each.
+/// All heads are forgotten when more than this are remembered: 300 bytes each.
 const MAX_HEADS: usize = 1 << 14;
+
+/// The order of receipts is forgotten when more than this are in it: 80 bytes each.
+const MAX_LOOSE: usize = 1 << 18;
 
 /// What has been checked, or counted, since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     heads: bool,
     blocks: bool,
+    checkpoints: bool,
+    forks: bool,
     /// Heads that were read and checked, or written. This connection is the only one to write them.
     known: HashMap<Address, Known>,
     processes: HashMap<Address, Receipts>,
     /// All keys in `processes`.
     keys: usize,
-    /// Whether the write under way has changed a process's receipts.
-    touched: bool,
+    /// All entries of `Receipts::loose`, about.
+    loose: usize,
+    /// The processes that the write under way has changed.
+    touched: Vec<Address>,
 }
 
 /// The receipts of one process.
@@ -45,24 +54,50 @@ pub(crate) struct Checked {
 struct Receipts {
     /// A sum for each key, once they were all read and checked.
     keys: Option<HashSet<Sum>>,
-    /// How many receipts each client has, once that was counted.
-    clients: HashMap<Vec<u8>, u64>,
+    /// Of each client, once it was needed, those that may be evicted.
+    loose: HashMap<Vec<u8>, Loose>,
 }
+
+/// Receipts that are not pinned, oldest first: the number of each, and its request.
+pub(crate) type Loose = BTreeMap<u64, Vec<u8>>;
 
 impl Checked {
     /// Says that a write begins.
     pub(crate) fn begin(&mut self) {
-        self.touched = false;
+        self.touched.clear();
+        if self.loose > MAX_LOOSE {
+            self.loose = 0;
+            for receipts in self.processes.values_mut() {
+                receipts.loose = HashMap::new();
+            }
+        }
     }
 
     /// Forgets what the write under way changed: it was rolled back.
-    pub(crate) fn roll_back(&mut self, address: &Address) {
-        self.known.remove(address);
-        if self.touched
-            && let Some(receipts) = self.processes.remove(address)
-        {
+    pub(crate) fn roll_back(&mut self) {
+        for address in std::mem::take(&mut self.touched) {
+            self.known.remove(&address);
+            self.forget_receipts(&address);
+        }
+    }
+
+    fn touch(&mut self, address: &Address) {
+        if !self.touched.contains(address) {
+            self.touched.push(address.clone());
+        }
+    }
+
+    fn forget_receipts(&mut self, address: &Address) {
+        if let Some(receipts) = self.processes.remove(address) {
             self.keys -= receipts.keys.map_or(0, |keys| keys.len());
         }
+    }
+
+    /// Notes that a process was removed.
+    pub(crate) fn gone(&mut self, address: &Address) {
+        self.touch(address);
+        self.known.remove(address);
+        self.forget_receipts(address);
     }
 
     /// Forgets what was checked, so that it is checked again.
@@ -77,17 +112,22 @@ impl Checked {
         address: &Address,
     ) -> Result<Option<Known>, Fault> {
         if let Some(known) = self.known.get(address) {
-            return Ok(Some(*known));
+            return Ok(Some(known.clone()));
         }
         let found = HeadRow::find(connection, address)?;
-        if let Some(known) = found {
-            self.wrote(address, known);
+        if let Some(known) = &found {
+            self.remember_head(address, known.clone());
         }
         Ok(found)
     }
 
     /// Remembers a head that was written.
     pub(crate) fn wrote(&mut self, address: &Address, head: Known) {
+        self.touch(address);
+        self.remember_head(address, head);
+    }
+
+    fn remember_head(&mut self, address: &Address, head: Known) {
         if let Some(known) = self.known.get_mut(address) {
             *known = head;
             return;
@@ -149,6 +189,56 @@ impl Checked {
         Ok(())
     }
 
+    /// Checks that no checkpoint is hidden. Once per open: O(checkpoints).
+    pub(crate) fn checkpoints(
+        &mut self,
+        connection: &mut Connection,
+        meta: &Meta,
+    ) -> Result<(), Fault> {
+        if self.checkpoints {
+            return Ok(());
+        }
+        let mut tally = Tally::default();
+        connection.for_each(checkpoint::ALL, &[], |row| {
+            tally.add(&checkpoint::decode(row)?.2);
+            Ok::<_, Fault>(ControlFlow::Continue(()))
+        })?;
+        if tally != meta.checkpoints {
+            return Err(corrupt(
+                format!(
+                    "{} checkpoints found where {} were written",
+                    tally.rows, meta.checkpoints.rows
+                ),
+                "checkpoint",
+            ));
+        }
+        self.checkpoints = true;
+        Ok(())
+    }
+
+    /// Checks that no fork is hidden. Once per open: O(forks).
+    pub(crate) fn forks(&mut self, connection: &mut Connection, meta: &Meta) -> Result<(), Fault> {
+        if self.forks {
+            return Ok(());
+        }
+        let mut tally = Tally::default();
+        connection.for_each(fork::ALL, &[], |row| {
+            tally.add(&fork::Link::decode(row)?.sum());
+            Ok::<_, Fault>(ControlFlow::Continue(()))
+        })?;
+        if tally != meta.forks {
+            return Err(corrupt(
+                format!(
+                    "{} forks found where {} were written",
+                    tally.rows, meta.forks.rows
+                ),
+                "fork_ref",
+            ));
+        }
+        self.forks = true;
+        Ok(())
+    }
+
     /// Checks that no receipt of this process is hidden. Once per open and process: O(receipts).
     pub(crate) fn receipts(
         &mut self,
@@ -176,7 +266,7 @@ impl Checked {
 
     /// Remembers that a process is new and has no receipts.
     pub(crate) fn no_receipts(&mut self, address: &Address) {
-        self.touched = true;
+        self.touch(address);
         self.remember(address, HashSet::new());
     }
 
@@ -209,48 +299,61 @@ impl Checked {
         Ok(())
     }
 
-    /// Notes a receipt that was written. Gives how many its client has, counted the first time.
-    pub(crate) fn added(
-        &mut self,
-        connection: &mut Connection,
-        address: &Address,
-        (client, request): (&[u8], &[u8]),
-    ) -> Result<u64, SqlError> {
-        self.touched = true;
+    /// Notes a receipt that was written.
+    pub(crate) fn added(&mut self, address: &Address, (client, request): (&[u8], &[u8])) {
+        self.touch(address);
         let receipts = self.processes.entry(address.clone()).or_default();
-        let mut is_new = true;
         if let Some(keys) = &mut receipts.keys {
-            is_new = keys.insert(key(client, request));
-            self.keys += usize::from(is_new);
+            self.keys += usize::from(keys.insert(key(client, request)));
         }
-        if let Some(count) = receipts.clients.get_mut(client) {
-            *count += u64::from(is_new);
-            return Ok(*count);
-        }
-        let row = connection.row(
-            "SELECT count(*) FROM receipt WHERE address=?1 AND client=?2",
-            &[Bind::Blob(address.as_str().as_bytes()), Bind::Blob(client)],
-        )?;
-        let count = row.map_or(Ok(0), |mut row| row.count(0))?;
-        receipts.clients.insert(client.to_vec(), count);
-        Ok(count)
     }
 
     /// Notes a receipt that was removed.
     pub(crate) fn removed(&mut self, address: &Address, (client, request): (&[u8], &[u8])) {
-        self.touched = true;
-        let Some(receipts) = self.processes.get_mut(address) else {
-            return;
-        };
-        if let Some(keys) = &mut receipts.keys
+        self.touch(address);
+        if let Some(receipts) = self.processes.get_mut(address)
+            && let Some(keys) = &mut receipts.keys
             && keys.remove(&key(client, request))
         {
             self.keys -= 1;
         }
-        if let Some(count) = receipts.clients.get_mut(client) {
-            *count = count.saturating_sub(1);
+    }
+
+    /// The receipts of a client that are not pinned, in the order in which they go; read the first
+    /// time, then to be kept up to date by the caller.
+    pub(crate) fn loose(
+        &mut self,
+        connection: &mut Connection,
+        address: &Address,
+        client: &[u8],
+    ) -> Result<&mut Loose, SqlError> {
+        self.touch(address);
+        let receipts = self.processes.entry(address.clone()).or_default();
+        match receipts.loose.entry(client.to_vec()) {
+            Entry::Occupied(entry) => {
+                self.loose += 1;
+                Ok(entry.into_mut())
+            }
+            Entry::Vacant(entry) => {
+                let loose = loose(connection, address, client)?;
+                self.loose += loose.len() + 1;
+                Ok(entry.insert(loose))
+            }
         }
     }
+}
+
+fn loose(connection: &mut Connection, address: &Address, client: &[u8]) -> Result<Loose, SqlError> {
+    let mut loose = Loose::new();
+    connection.for_each(
+        "SELECT made, request FROM receipt WHERE address=?1 AND client=?2 AND pinned=0",
+        &[Bind::Blob(address.as_str().as_bytes()), Bind::Blob(client)],
+        |mut row| {
+            loose.insert(row.count(0)?, row.blob(1)?);
+            Ok::<_, SqlError>(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(loose)
 }
 
 fn key(client: &[u8], request: &[u8]) -> Sum {
@@ -267,21 +370,8 @@ fn receipts(
     connection.for_each(
         "SELECT client, request, content, outcome, version, made, pinned, sum FROM receipt WHERE address=?1",
         &[Bind::Blob(address.as_str().as_bytes())],
-        |mut row| {
-            let receipt = ReceiptRow {
-                client: row.blob(0)?,
-                request: row.blob(1)?,
-                content: Digest::from_bytes(row.array(2)?),
-                outcome: row.blob(3)?,
-                version: row.count(4)?,
-            };
-            let sum = receipt.sum(address, row.count(5)?, row.count(6)?);
-            if sum != row.array(7)? {
-                return Err(corrupt(
-                    "a receipt that does not have its sum",
-                    at("receipt", address),
-                ));
-            }
+        |row| {
+            let (receipt, _, sum) = ReceiptRow::decode(address, row)?;
             tally.add(&sum);
             keys.insert(key(&receipt.client, &receipt.request));
             Ok::<_, Fault>(ControlFlow::Continue(()))

@@ -50,23 +50,31 @@
 
 mod apply;
 mod backup;
+mod checkpoint;
 mod checks;
+mod collect;
+mod cut;
 mod fault;
+mod fork;
 mod head;
 mod header;
 mod mark;
+mod migrate;
 mod opening;
 mod options;
 mod owner;
 mod prepared;
 mod processes;
 mod read;
+mod receipts;
 mod schema;
+mod scrub;
 mod session;
 mod sql;
 mod stats;
 mod store;
 mod sums;
+mod underway;
 mod verify;
 mod watch;
 

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use svit_txn::StoreError;
 
-use crate::fault::{io as io_error, refused, unavailable};
+use crate::fault::{Fault, io as io_error, refused, unavailable};
 use crate::header::{APPLICATION_ID, Header, USER_VERSION};
 use crate::mark::{Found, Sidecar, beside};
+use crate::migrate;
 use crate::options::{OpenOptions, Synchronous};
 use crate::schema::{self, Meta};
 use crate::sql::{Connection, SqlError, code};
@@ -87,22 +88,23 @@ pub(crate) fn prepare_file(
     }
 }
 
-fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
-    let supported = i64::from(USER_VERSION);
-    if found > supported {
+/// Gives the format of a file that this code reads.
+fn check_version(path: &Path, found: i64) -> Result<u32, StoreError> {
+    let supported = USER_VERSION;
+    if found > i64::from(supported) {
         return Err(StoreError::NewerFormat {
             path: path.to_owned(),
             found,
-            supported,
+            supported: i64::from(supported),
         });
     }
-    if found < supported {
-        return Err(StoreError::NotAStore {
+    match u32::try_from(found) {
+        Ok(format) if format >= migrate::OLDEST => Ok(format),
+        _ => Err(StoreError::NotAStore {
             path: path.to_owned(),
             why: format!("it has format {found}, which was never released"),
-        });
+        }),
     }
-    Ok(())
 }
 
 /// SQLite opens a read-only file without a word and fails at the first write: say it at open.
@@ -173,8 +175,13 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens the connection, sets it up, and reads `meta`.
-pub(crate) fn open_live(path: &Path, options: &OpenOptions) -> Result<(Live, Meta), StoreError> {
+/// Opens the connection, sets it up, and reads `meta`. An older format is brought up to date after
+/// `judge` has accepted the state that it is in.
+pub(crate) fn open_live(
+    path: &Path,
+    options: &OpenOptions,
+    judge: impl FnOnce(&Meta) -> Result<(), StoreError>,
+) -> Result<(Live, Meta), StoreError> {
     // Before the connection: what is replaced while it opens is noticed at the first batch.
     let database = Watched::growing(path).map_err(|error| io_error(path, "look at", &error))?;
     let failed = |error: SqlError| match error.primary() {
@@ -192,19 +199,29 @@ pub(crate) fn open_live(path: &Path, options: &OpenOptions) -> Result<(Live, Met
     let mut connection = Connection::open(path).map_err(failed)?;
     configure(&mut connection, options).map_err(failed)?;
     let version = connection.pragma("PRAGMA user_version").map_err(failed)?;
-    check_version(path, version.parse().unwrap_or(0))?;
-    if let Some(table) = schema::differs(&mut connection).map_err(failed)? {
+    let format = check_version(path, version.parse().unwrap_or(0))?;
+    let changed = migrate::definitions(format);
+    if let Some(name) = schema::differs(&mut connection, changed).map_err(failed)? {
         return Err(StoreError::Corrupt {
-            what: format!("the definition of {table} is not the one that was made"),
+            what: format!("the definition of {name} is not the one that was made"),
             place: format!("{} sqlite_schema", path.display()),
         });
     }
-    let Some(meta) = Meta::read(&mut connection).map_err(failed)? else {
-        return Err(StoreError::Corrupt {
-            what: "the row that describes the store is damaged".to_owned(),
-            place: format!("{} meta", path.display()),
-        });
+    let damaged = || StoreError::Corrupt {
+        what: "the row that describes the store is damaged".to_owned(),
+        place: format!("{} meta", path.display()),
     };
+    let found = migrate::meta(&mut connection, format).map_err(failed)?;
+    let mut meta = found.ok_or_else(damaged)?;
+    judge(&meta)?;
+    if format < USER_VERSION {
+        migrate::migrate(&mut connection, format).map_err(|fault| match fault {
+            Fault::Sql(error) => failed(error),
+            Fault::Store(error) => error,
+        })?;
+        let found = Meta::read(&mut connection).map_err(failed)?;
+        meta = found.ok_or_else(damaged)?;
+    }
     let wal = Watched::reused(&beside(path, "-wal")).ok();
     let live = Live {
         connection,

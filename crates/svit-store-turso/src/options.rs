@@ -1,5 +1,7 @@
 //! What can be chosen when a store is opened.
 
+use crate::read::PageSize;
+
 /// How far a commit must have reached before it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -36,7 +38,9 @@ pub enum WhenFull {
 /// | `queue` | 1,024 | 1 to 65,536 | commands waiting |
 /// | `when_full` | [`WhenFull::Wait`] | | |
 /// | `wal_pages` | 1,000 | 1 to 1,000,000 | pages of 4 KiB in the WAL before it is copied back |
-/// | `receipts_per_client` | 1,024 | 1 to 100,000 | receipts that a client of a process keeps at least |
+/// | `page_rows` | 128 | 1 to 65,536 | rows that one page of a read holds |
+/// | `page_bytes` | 1 MiB | 1 byte to 64 MiB | bytes of bodies after which a page ends |
+/// | `events_per_process` | all | 1 or more | thread events that a process keeps at least |
 /// | `quick_check` | off | | |
 /// | `accept_older` | off | | |
 ///
@@ -56,7 +60,8 @@ pub struct OpenOptions {
     pub(crate) queue: usize,
     pub(crate) when_full: WhenFull,
     pub(crate) wal_pages: u32,
-    pub(crate) receipts_per_client: u64,
+    pub(crate) page: PageSize,
+    pub(crate) events_per_process: Option<u64>,
     pub(crate) quick_check: bool,
     pub(crate) accept_older: bool,
 }
@@ -76,7 +81,11 @@ impl OpenOptions {
             queue: 1024,
             when_full: WhenFull::Wait,
             wal_pages: 1000,
-            receipts_per_client: 1024,
+            page: PageSize {
+                rows: 128,
+                bytes: 1 << 20,
+            },
+            events_per_process: None,
             quick_check: false,
             accept_older: false,
         }
@@ -112,10 +121,25 @@ impl OpenOptions {
         self
     }
 
-    /// How many receipts each client of a process keeps at least; up to an eighth more are kept
-    /// before the oldest go.
-    pub fn receipts_per_client(mut self, receipts: u64) -> Self {
-        self.receipts_per_client = receipts.clamp(1, 100_000);
+    /// How many rows a read takes at a time from the thread that all callers share: between two
+    /// pages others have their turn.
+    pub fn page_rows(mut self, rows: usize) -> Self {
+        self.page.rows = rows.clamp(1, 65_536);
+        self
+    }
+
+    /// After how many bytes of bodies a page of a read ends.
+    pub fn page_bytes(mut self, bytes: usize) -> Self {
+        self.page.bytes = bytes.clamp(1, 64 << 20);
+        self
+    }
+
+    /// How many of its newest thread events each process keeps; up to an eighth more are kept before
+    /// the oldest go. Without this all are kept, until
+    /// [`trim_events`](svit_txn::ProcessStore::trim_events) is called. What is forgotten is gone for
+    /// forks that share it, too.
+    pub fn events_per_process(mut self, events: u64) -> Self {
+        self.events_per_process = Some(events.max(1));
         self
     }
 

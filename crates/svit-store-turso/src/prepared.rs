@@ -2,10 +2,13 @@
 //! the owner thread, which all callers share, has only rows to write.
 
 use svit_tree::Address;
-use svit_txn::{Base, BaseKind, Batch, Block, Receipt, StoreError, StoredRecord, ThreadEvent};
+use svit_txn::{
+    Base, BaseKind, Batch, Block, CheckpointPart, Receipt, StoreError, StoredRecord, ThreadEvent,
+};
 use svit_value::Digest;
 
-use crate::sql::MAX_BLOB;
+use crate::fault::{Fault, at, corrupt};
+use crate::sql::{MAX_BLOB, Row};
 use crate::sums::{Sum, Summed};
 
 /// The most bytes of a client's name, of a request's id, and of an event's kind.
@@ -24,29 +27,46 @@ pub(crate) enum Write {
         epoch: u64,
         rows: Rows,
     },
+    Part {
+        address: Address,
+        part: Box<CheckpointPart>,
+    },
+    Cut {
+        address: Address,
+        epoch: u64,
+        base: Box<NewBase>,
+    },
+    Trim {
+        address: Address,
+        epoch: u64,
+        before: u64,
+    },
+    /// Removes some of the rows that a cut or a trim has left.
+    Purge {
+        address: Address,
+    },
+    Delete {
+        address: Address,
+        epoch: u64,
+    },
+    /// Removes some of the blocks that nothing reaches.
+    Sweep {
+        steps: u64,
+    },
 }
 
-impl Write {
-    /// The process that it writes to.
-    pub(crate) fn address(&self) -> &Address {
-        match self {
-            Write::Start(start) => &start.address,
-            Write::Claim { address } | Write::Append { address, .. } => address,
-        }
-    }
+/// A base to be written over another.
+#[derive(Debug)]
+pub(crate) struct NewBase {
+    pub(crate) base: Base,
+    pub(crate) digest: Digest,
+    pub(crate) body: Vec<u8>,
 }
 
 /// The start of a history.
 #[derive(Debug)]
 pub(crate) struct Start {
-    pub(crate) address: Address,
-    pub(crate) version: u64,
-    pub(crate) root: Digest,
-    pub(crate) first_event: u64,
-    /// The parent and the digest of its record, for a fork.
-    pub(crate) parent: Option<(Address, Digest)>,
-    pub(crate) digest: Digest,
-    pub(crate) body: Vec<u8>,
+    pub(crate) base: NewBase,
     pub(crate) blocks: Vec<Block>,
     pub(crate) rows: Rows,
 }
@@ -57,6 +77,8 @@ pub(crate) struct Rows {
     pub(crate) records: Vec<RecordRow>,
     pub(crate) receipts: Vec<ReceiptRow>,
     pub(crate) events: Vec<EventRow>,
+    pub(crate) unpin: Vec<u64>,
+    pub(crate) max_receipts: u64,
 }
 
 #[derive(Debug)]
@@ -99,11 +121,13 @@ pub(crate) struct ReceiptRow {
     pub(crate) content: Digest,
     pub(crate) outcome: Vec<u8>,
     pub(crate) version: u64,
+    /// The number of the message that pins it, and one more; 0 if none does.
+    pub(crate) pinned: u64,
 }
 
 impl ReceiptRow {
     /// `made` is the number of receipts that the process had got before this one.
-    pub(crate) fn sum(&self, address: &Address, made: u64, pinned: u64) -> Sum {
+    pub(crate) fn sum(&self, address: &Address, made: u64) -> Sum {
         Summed::row("receipt")
             .bytes(address.as_str().as_bytes())
             .bytes(&self.client)
@@ -112,8 +136,31 @@ impl ReceiptRow {
             .bytes(&self.outcome)
             .number(self.version)
             .number(made)
-            .number(pinned)
+            .number(self.pinned)
             .sum()
+    }
+
+    /// Decodes a row `client, request, content, outcome, version, made, pinned, sum` and checks its
+    /// sum. Gives its `made` and its sum, too.
+    pub(crate) fn decode(address: &Address, mut row: Row) -> Result<(Self, u64, Sum), Fault> {
+        let receipt = ReceiptRow {
+            client: row.blob(0)?,
+            request: row.blob(1)?,
+            content: Digest::from_bytes(row.array(2)?),
+            outcome: row.blob(3)?,
+            version: row.count(4)?,
+            pinned: row.count(6)?,
+        };
+        let (made, sum) = (row.count(5)?, row.array(7)?);
+        if receipt.sum(address, made) != sum {
+            let client = String::from_utf8_lossy(&receipt.client);
+            let request = String::from_utf8_lossy(&receipt.request);
+            return Err(corrupt(
+                "a receipt that does not have its sum",
+                at("receipt", format!("{address} {client:?} {request:?}")),
+            ));
+        }
+        Ok((receipt, made, sum))
     }
 }
 
@@ -144,44 +191,49 @@ impl EventRow {
 }
 
 /// Checks and encodes the start of a history.
-pub(crate) fn start(base: &Base, blocks: Vec<Block>, batch: &Batch) -> Result<Start, StoreError> {
-    let bad = |why: String| StoreError::BadBatch {
-        address: base.address.clone(),
-        why,
-    };
-    let parent = match &base.kind {
-        BaseKind::Created => None,
-        BaseKind::Forked { parent, record, .. } => Some((parent.clone(), *record)),
+pub(crate) fn start(base: Base, blocks: Vec<Block>, batch: Batch) -> Result<Start, StoreError> {
+    check_blocks(&base.address, &blocks)?;
+    let rows = rows(&base.address, batch)?;
+    let base = new_base(base)?;
+    Ok(Start { base, blocks, rows })
+}
+
+/// Checks and encodes a base.
+pub(crate) fn new_base(base: Base) -> Result<NewBase, StoreError> {
+    let bad = |why: String| bad(&base.address, why);
+    match &base.kind {
+        BaseKind::Created | BaseKind::Forked { .. } | BaseKind::Checkpoint { .. } => {}
         other => return Err(bad(format!("a base of a kind not known here: {other:?}"))),
-    };
-    for block in &blocks {
-        limit("a block", block.data.len())?;
-        if Digest::of(&block.data) != block.digest {
-            return Err(bad(format!("block {} has another digest", block.digest)));
-        }
     }
     fits(base.version).map_err(&bad)?;
     fits(base.first_event()).map_err(&bad)?;
     let body = base.to_bytes();
-    Ok(Start {
-        address: base.address.clone(),
-        version: base.version,
-        root: base.root,
-        first_event: base.first_event(),
-        parent,
-        digest: Digest::of(&body),
-        body,
-        blocks,
-        rows: rows(&base.address, batch)?,
-    })
+    let digest = Digest::of(&body);
+    Ok(NewBase { base, digest, body })
+}
+
+/// Checks that blocks have their digests.
+pub(crate) fn check_blocks(address: &Address, blocks: &[Block]) -> Result<(), StoreError> {
+    for block in blocks {
+        limit("a block", block.data.len())?;
+        if Digest::of(&block.data) != block.digest {
+            let why = format!("block {} has another digest", block.digest);
+            return Err(bad(address, why));
+        }
+    }
+    Ok(())
+}
+
+fn bad(address: &Address, why: String) -> StoreError {
+    StoreError::BadBatch {
+        address: address.clone(),
+        why,
+    }
 }
 
 /// Checks and encodes a batch: everything that can be told without the store.
-pub(crate) fn rows(address: &Address, batch: &Batch) -> Result<Rows, StoreError> {
-    let bad = |why: String| StoreError::BadBatch {
-        address: address.clone(),
-        why,
-    };
+pub(crate) fn rows(address: &Address, batch: Batch) -> Result<Rows, StoreError> {
+    let bad = |why: String| bad(address, why);
     for pair in batch.records.windows(2) {
         let [one, next] = pair else { continue };
         if next.previous != one.digest || Some(next.version) != one.version.checked_add(1) {
@@ -200,7 +252,7 @@ pub(crate) fn rows(address: &Address, batch: &Batch) -> Result<Rows, StoreError>
     Ok(Rows {
         records: batch
             .records
-            .iter()
+            .into_iter()
             .map(|record| record_row(address, record, &bad))
             .collect::<Result<_, _>>()?,
         receipts: batch
@@ -213,12 +265,19 @@ pub(crate) fn rows(address: &Address, batch: &Batch) -> Result<Rows, StoreError>
             .iter()
             .map(|event| event_row(address, event, &bad))
             .collect::<Result<_, _>>()?,
+        // A message past 63 bits pins nothing.
+        unpin: batch
+            .unpin
+            .into_iter()
+            .filter(|seq| fits(*seq).is_ok())
+            .collect(),
+        max_receipts: batch.max_receipts,
     })
 }
 
 fn record_row(
     address: &Address,
-    record: &StoredRecord,
+    record: StoredRecord,
     bad: &impl Fn(String) -> StoreError,
 ) -> Result<RecordRow, StoreError> {
     limit("a record", record.body.len())?;
@@ -250,7 +309,7 @@ fn record_row(
             &paths,
         ),
         paths,
-        body: record.body.clone(),
+        body: record.body,
     })
 }
 
@@ -259,6 +318,7 @@ fn receipt_row(
     bad: &impl Fn(String) -> StoreError,
 ) -> Result<ReceiptRow, StoreError> {
     fits(receipt.version).map_err(bad)?;
+    fits(receipt.pinned_by.unwrap_or(0)).map_err(bad)?;
     name("a receipt's client", receipt.key.client.len())?;
     name("a receipt's request", receipt.key.request.len())?;
     let outcome = receipt.outcome.encode();
@@ -269,6 +329,7 @@ fn receipt_row(
         content: receipt.content,
         outcome,
         version: receipt.version,
+        pinned: receipt.pinned_by.map_or(0, |seq| seq + 1),
     })
 }
 

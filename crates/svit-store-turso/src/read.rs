@@ -11,15 +11,18 @@ use svit_value::{Digest, Text, Value, ValueLimits};
 
 use crate::checks::Checked;
 use crate::fault::{Fault, at, corrupt};
-use crate::head::HeadRow;
+use crate::head::{HeadRow, parse};
 use crate::prepared::{EventRow, ReceiptRow, RecordRow};
 use crate::schema::{Meta, int};
 use crate::sql::{Bind, Connection, Row};
 use crate::sums::Sum;
 
-/// A page ends after so many rows, or so many bytes of bodies, whichever comes first.
-const PAGE_ROWS: usize = 128;
-const PAGE_BYTES: usize = 1 << 20;
+/// Where a page ends: after so many rows, or so many bytes of bodies, whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageSize {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
 
 /// A part of a result; `more` if the next page continues it.
 #[derive(Debug)]
@@ -33,10 +36,11 @@ pub(crate) struct Reading<'a> {
     pub(crate) connection: &'a mut Connection,
     pub(crate) checked: &'a mut Checked,
     pub(crate) meta: &'a Meta,
+    pub(crate) page: PageSize,
 }
 
 impl Reading<'_> {
-    fn head(&mut self, address: &Address) -> Result<HeadRow, Fault> {
+    pub(crate) fn head(&mut self, address: &Address) -> Result<HeadRow, Fault> {
         match HeadRow::read(self.connection, address)? {
             Some(head) => Ok(head),
             None => {
@@ -65,14 +69,14 @@ impl Reading<'_> {
         let base = base(self.connection, address, &row)?;
         let first = query.from.max(base.version.saturating_add(1));
         let last = query.to.min(row.version);
-        let mut page = Pager::new(query.limit);
+        let mut page = Pager::new(query.limit, self.page);
         if first > last || query.limit == 0 {
             return Ok(page.done());
         }
         let mut chain = Chain {
             address,
             next: first,
-            digest: digest_at(self.connection, address, &row, &base, first - 1)?,
+            digest: digest_at(self.connection, address, &base, first - 1)?,
         };
         self.connection.for_each(
             "SELECT version, digest, previous, root, paths, body, sum FROM record WHERE address=?1 AND version BETWEEN ?2 AND ?3 ORDER BY version LIMIT ?4",
@@ -80,7 +84,7 @@ impl Reading<'_> {
                 Bind::Blob(address.as_str().as_bytes()),
                 Bind::Int(int(first)?),
                 Bind::Int(int(last)?),
-                Bind::Int(PAGE_ROWS as i64 + 1),
+                Bind::Int(page.rows()),
             ],
             |row| {
                 if page.is_full() {
@@ -114,8 +118,8 @@ impl Reading<'_> {
         query: EventQuery,
     ) -> Result<Page<ThreadEvent>, Fault> {
         let row = self.head(address)?;
-        let first = base(self.connection, address, &row)?.first_event();
-        let mut page = Pager::new(query.limit);
+        let first = row.first_event;
+        let mut page = Pager::new(query.limit, self.page);
         let outside = match query.newest_first {
             true => query.from < first,
             false => query.from >= row.next_event,
@@ -139,7 +143,7 @@ impl Reading<'_> {
             &[
                 Bind::Blob(address.as_str().as_bytes()),
                 Bind::Int(int(next)?),
-                Bind::Int(PAGE_ROWS as i64 + 1),
+                Bind::Int(page.rows()),
             ],
             |row| {
                 if page.is_full() {
@@ -175,62 +179,54 @@ impl Reading<'_> {
     ) -> Result<Option<Receipt>, Fault> {
         let head = self.head(address)?;
         let row = self.connection.row(
-            "SELECT content, outcome, version, made, pinned, sum FROM receipt WHERE address=?1 AND client=?2 AND request=?3",
+            "SELECT client, request, content, outcome, version, made, pinned, sum FROM receipt WHERE address=?1 AND client=?2 AND request=?3",
             &[
                 Bind::Blob(address.as_str().as_bytes()),
                 Bind::Blob(key.client.as_bytes()),
                 Bind::Blob(key.request.as_bytes()),
             ],
         )?;
-        let Some(mut row) = row else {
+        let Some(row) = row else {
             let name = (key.client.as_bytes(), key.request.as_bytes());
             self.checked
                 .no_receipt(self.connection, address, &head, name)?;
             return Ok(None);
         };
-        let receipt = ReceiptRow {
-            client: key.client.as_bytes().to_vec(),
-            request: key.request.as_bytes().to_vec(),
-            content: Digest::from_bytes(row.array(0)?),
-            outcome: row.blob(1)?,
-            version: row.count(2)?,
-        };
+        let (receipt, ..) = ReceiptRow::decode(address, row)?;
         let place = || {
             at(
                 "receipt",
                 format!("{address} {:?} {:?}", &*key.client, &*key.request),
             )
         };
-        if receipt.sum(address, row.count(3)?, row.count(4)?) != row.array(5)? {
-            return Err(corrupt("a receipt that does not have its sum", place()));
+        if receipt.client != key.client.as_bytes() || receipt.request != key.request.as_bytes() {
+            return Err(corrupt("a receipt of another key", place()));
         }
         Ok(Some(Receipt {
             key: key.clone(),
             content: receipt.content,
             outcome: value(&receipt.outcome, place)?,
             version: receipt.version,
-            pinned_by: None,
+            pinned_by: receipt.pinned.checked_sub(1),
         }))
     }
 
-    /// One block, checked against its digest.
-    pub(crate) fn block(&mut self, digest: Digest) -> Result<Option<Vec<u8>>, Fault> {
-        let row = self.connection.row(
-            "SELECT len, data FROM block WHERE digest=?1",
-            &[Bind::Blob(digest.as_bytes())],
-        )?;
-        let Some(mut row) = row else {
-            self.checked.blocks(self.connection, self.meta)?;
-            return Ok(None);
-        };
-        let (len, data) = (row.count(0)?, row.blob(1)?);
-        if len != data.len() as u64 || Digest::of(&data) != digest {
-            return Err(corrupt(
-                "a block that does not have its digest",
-                at("block", digest),
-            ));
+    /// One page of blocks, by their digests, each checked against its own.
+    pub(crate) fn blocks(&mut self, digests: &[Digest]) -> Result<Page<Option<Vec<u8>>>, Fault> {
+        let mut page = Pager::new(digests.len(), self.page);
+        for digest in digests {
+            if page.is_full() {
+                break;
+            }
+            let block = stored_block(self.connection, digest)?;
+            if block.is_none() {
+                self.checked.blocks(self.connection, self.meta)?;
+            }
+            let size = block.as_ref().map_or(0, Vec::len);
+            page.push(block, size);
         }
-        Ok(Some(data))
+        let ended = page.items.len() == digests.len();
+        Ok(page.ended(ended))
     }
 
     /// One page of addresses.
@@ -240,7 +236,7 @@ impl Reading<'_> {
         limit: usize,
     ) -> Result<Page<Address>, Fault> {
         self.checked.heads(self.connection, self.meta)?;
-        let mut page = Pager::new(limit);
+        let mut page = Pager::new(limit, self.page);
         if limit == 0 {
             return Ok(page.done());
         }
@@ -249,7 +245,7 @@ impl Reading<'_> {
             "SELECT address FROM head WHERE address>?1 ORDER BY address LIMIT ?2",
             &[
                 Bind::Blob(after.map_or(&b""[..], |after| after.as_str().as_bytes())),
-                Bind::Int(PAGE_ROWS as i64 + 1),
+                Bind::Int(page.rows()),
             ],
             |mut row| {
                 if page.is_full() {
@@ -257,13 +253,10 @@ impl Reading<'_> {
                     return Ok(ControlFlow::Break(()));
                 }
                 let stored = row.blob(0)?;
-                let address = std::str::from_utf8(&stored)
-                    .ok()
-                    .and_then(|text| Address::parse(text).ok())
-                    .ok_or_else(|| {
-                        let text = String::from_utf8_lossy(&stored).into_owned();
-                        corrupt("an address that is not one", at("head", text))
-                    })?;
+                let address = parse(&stored).ok_or_else(|| {
+                    let text = String::from_utf8_lossy(&stored).into_owned();
+                    corrupt("an address that is not one", at("head", text))
+                })?;
                 page.push(address, stored.len());
                 Ok::<_, Fault>(ControlFlow::Continue(()))
             },
@@ -276,20 +269,30 @@ impl Reading<'_> {
 struct Pager<T> {
     items: Vec<T>,
     bytes: usize,
-    limit: usize,
+    size: PageSize,
 }
 
 impl<T> Pager<T> {
-    fn new(limit: usize) -> Self {
+    fn new(limit: usize, size: PageSize) -> Self {
         Pager {
             items: Vec::new(),
             bytes: 0,
-            limit: limit.min(PAGE_ROWS),
+            size: PageSize {
+                rows: limit.min(size.rows),
+                ..size
+            },
         }
     }
 
+    /// How many rows to ask for: one more shows that there is more.
+    fn rows(&self) -> i64 {
+        i64::try_from(self.size.rows)
+            .unwrap_or(i64::MAX)
+            .saturating_add(1)
+    }
+
     fn is_full(&self) -> bool {
-        self.items.len() >= self.limit || self.bytes >= PAGE_BYTES
+        self.items.len() >= self.size.rows || self.bytes >= self.size.bytes
     }
 
     fn push(&mut self, item: T, size: usize) {
@@ -338,8 +341,7 @@ pub(crate) fn head(
     row: &HeadRow,
 ) -> Result<Head, Fault> {
     let base = base(connection, address, row)?;
-    if point_of(connection, address, &base, row.base, row.version)? != Some((row.digest, row.root))
-    {
+    if point_of(connection, address, &base, row.version)? != Some((row.digest, row.root)) {
         return Err(corrupt(
             "a head that is not the newest record",
             at("head", address),
@@ -350,9 +352,9 @@ pub(crate) fn head(
         digest: row.digest,
         root: row.root,
         epoch: row.epoch,
-        first_event: base.first_event(),
+        first_event: row.first_event,
         next_event: row.next_event,
-        shared: base.shared(),
+        shared: row.shared.as_ref().map(|shared| shared.thread.clone()),
         base,
     })
 }
@@ -365,18 +367,21 @@ pub(crate) fn point(
     version: u64,
 ) -> Result<Option<(Digest, Digest)>, Fault> {
     let base = base(connection, address, row)?;
-    point_of(connection, address, &base, row.base, version)
+    point_of(connection, address, &base, version)
 }
 
 fn point_of(
     connection: &mut Connection,
     address: &Address,
     base: &Base,
-    base_digest: Digest,
     version: u64,
 ) -> Result<Option<(Digest, Digest)>, Fault> {
     if version == base.version {
-        return Ok(Some((base_digest, base.root)));
+        return Ok(Some((base.head(), base.root)));
+    }
+    // What a cut has left of older records is no longer history.
+    if version < base.version {
+        return Ok(None);
     }
     let Some(row) = record_row(connection, address, version)? else {
         return Ok(None);
@@ -388,11 +393,10 @@ fn point_of(
 fn digest_at(
     connection: &mut Connection,
     address: &Address,
-    row: &HeadRow,
     base: &Base,
     version: u64,
 ) -> Result<Digest, Fault> {
-    match point_of(connection, address, base, row.base, version)? {
+    match point_of(connection, address, base, version)? {
         Some((digest, _)) => Ok(digest),
         None => Err(corrupt(
             "a missing record",
@@ -431,6 +435,46 @@ pub(crate) fn base(
         return Err(corrupt("the base of another process", at("base", address)));
     }
     Ok(base)
+}
+
+/// How many rows a cut or a trim has left behind of this process; they are no part of its history.
+pub(crate) fn leftovers(
+    connection: &mut Connection,
+    address: &Address,
+    head: &HeadRow,
+    base: &Base,
+) -> Result<u64, Fault> {
+    let row = connection.row(
+        "SELECT (SELECT count(*) FROM record WHERE address=?1 AND version<=?2), (SELECT count(*) FROM thread_event WHERE address=?1 AND thread=0 AND seq<?3)",
+        &[
+            Bind::Blob(address.as_str().as_bytes()),
+            Bind::Int(int(base.version)?),
+            Bind::Int(int(head.first_event)?),
+        ],
+    )?;
+    row.map_or(Ok(0), |mut row| Ok(row.count(0)? + row.count(1)?))
+}
+
+/// A block, checked against its digest; none if it is not found.
+pub(crate) fn stored_block(
+    connection: &mut Connection,
+    digest: &Digest,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let row = connection.row(
+        "SELECT len, data FROM block WHERE digest=?1",
+        &[Bind::Blob(digest.as_bytes())],
+    )?;
+    let Some(mut row) = row else {
+        return Ok(None);
+    };
+    let (len, data) = (row.count(0)?, row.blob(1)?);
+    if len != data.len() as u64 || Digest::of(&data) != *digest {
+        return Err(corrupt(
+            "a block that does not have its digest",
+            at("block", digest),
+        ));
+    }
+    Ok(Some(data))
 }
 
 fn record_row(

@@ -16,9 +16,11 @@ use crate::options::OpenOptions;
 use crate::prepared::Write;
 use crate::read::Reading;
 use crate::schema::Meta;
+use crate::scrub::Scrub;
 use crate::sql::{Connection, SqlError, code};
 use crate::stats::Counters;
 use crate::sums::Sum;
+use crate::underway::Underway;
 use crate::watch::{Loss, Watched};
 
 /// An open database.
@@ -29,6 +31,7 @@ pub(crate) struct Session {
     state: State,
     meta: Meta,
     checked: Checked,
+    underway: Underway,
     pub(crate) counters: Counters,
     #[cfg(test)]
     pub(crate) injected: Option<Injected>,
@@ -87,11 +90,9 @@ impl Session {
             }
         })?;
         prepare_file(path, &found, options)?;
-        let (mut live, meta) = open_live(path, options)?;
-        if let Err(error) = judge(path, &found, &meta, options) {
-            keep_wal(path);
-            return Err(OpenError::Store(error));
-        }
+        let (mut live, meta) = open_live(path, options, |meta| {
+            judge(path, &found, meta, options).inspect_err(|_| keep_wal(path))
+        })?;
         if options.quick_check {
             quick_check(path, &mut live.connection)?;
         }
@@ -105,6 +106,7 @@ impl Session {
             state: State::Live(Box::new(live)),
             meta,
             checked: Checked::default(),
+            underway: Underway::default(),
             counters: Counters::default(),
             #[cfg(test)]
             injected: None,
@@ -134,14 +136,49 @@ impl Session {
             connection: &mut live.connection,
             checked: &mut self.checked,
             meta: &self.meta,
+            page: self.options.page,
         };
         let result = read(&mut reading);
+        self.told(result)
+    }
+
+    /// Marks for about so many blocks. True if sweeping is next.
+    pub(crate) fn mark(&mut self, steps: u64) -> Result<bool, StoreError> {
+        self.ensure_open()?;
+        let State::Live(live) = &mut self.state else {
+            return Err(self.closed());
+        };
+        let marked = self
+            .underway
+            .mark(&mut live.connection, &mut self.checked, &self.meta, steps);
+        self.told(marked)
+    }
+
+    /// What a caller is told of a read. A failure of the system drops the connection.
+    fn told<T>(&mut self, result: Result<T, Fault>) -> Result<T, StoreError> {
         if let Err(Fault::Sql(error)) = &result
             && error.primary() == code::IOERR
         {
             self.lose(error);
         }
         result.map_err(|fault| fault.into_store(&self.path))
+    }
+
+    /// Begins to follow every base and checkpoint.
+    pub(crate) fn scrub(&mut self) -> Result<Scrub, StoreError> {
+        self.ensure_open()?;
+        self.counters.scrubs += 1;
+        let State::Live(live) = &mut self.state else {
+            return Err(self.closed());
+        };
+        let unfinished = self.underway.roots();
+        let begun = Scrub::begin(&mut live.connection, self.counters.scrubs, unfinished);
+        self.told(begun)
+    }
+
+    /// How many checkpoints are not whole yet.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.underway.unfinished()
     }
 
     /// Runs something outside a transaction.
@@ -212,6 +249,12 @@ impl Session {
             .filter(|answer| answer.is_ok())
             .count();
         self.counters.batch(landed, sync);
+        for written in applied.answers.iter().flatten() {
+            if let Written::Swept(collected) = written {
+                self.counters.collected_blocks += collected.blocks;
+                self.counters.collected_bytes += collected.bytes;
+            }
+        }
         tracing::debug!(
             batch = after.batch,
             writes = writes.len(),
@@ -233,22 +276,24 @@ impl Session {
         let mut applying = Applying {
             connection: &mut live.connection,
             checked: &mut self.checked,
+            underway: &mut self.underway,
             meta: self.meta,
-            receipts_per_client: self.options.receipts_per_client,
+            events_kept: self.options.events_per_process,
         };
         let mut sums = Vec::with_capacity(writes.len());
         let mut answers = Vec::with_capacity(writes.len());
         // A lone write is rolled back with its transaction.
         let alone = writes.len() == 1;
         for write in writes {
-            let (before, address) = (applying.meta, write.address());
+            let before = applying.meta;
             applying.checked.begin();
+            applying.underway.begin();
             if !alone {
                 applying.connection.execute("SAVEPOINT one", &[])?;
             }
             match applying.apply(write) {
                 Ok((written, sum)) => {
-                    sums.push(sum);
+                    sums.extend(sum);
                     answers.push(Ok(written));
                 }
                 Err(fault) => {
@@ -260,7 +305,8 @@ impl Session {
                     if !alone {
                         applying.connection.execute("ROLLBACK TO one", &[])?;
                     }
-                    applying.checked.roll_back(address);
+                    applying.checked.roll_back();
+                    applying.underway.roll_back();
                     applying.meta = before;
                     answers.push(Err(fault.into_store(&self.path)));
                 }
@@ -342,7 +388,7 @@ impl Session {
             Ok(_) => SqlError::Misuse("the checkpoint was busy".to_owned()),
             Err(error) => error,
         };
-        self.checked.forget();
+        self.forget();
         self.state = State::Lost {
             why: error.to_string(),
             resync: true,
@@ -353,7 +399,7 @@ impl Session {
 
     /// Ends a transaction that cannot go on. Nothing of it was committed.
     fn abandon(&mut self, error: &SqlError) {
-        self.checked.forget();
+        self.forget();
         if let State::Live(live) = &mut self.state
             && !live.connection.is_autocommit()
             && let Err(error) = live.connection.execute("ROLLBACK", &[])
@@ -366,9 +412,15 @@ impl Session {
         }
     }
 
+    /// Forgets what was checked, and what was under way.
+    fn forget(&mut self) {
+        self.checked.forget();
+        self.underway.forget();
+    }
+
     /// Drops the connection; the next command opens it again.
     fn lose(&mut self, error: &SqlError) {
-        self.checked.forget();
+        self.forget();
         let (before, also) = match self.state {
             State::Lost { resync, also, .. } => (resync, also),
             State::Live(_) | State::Stopped { .. } => (false, None),
@@ -400,7 +452,7 @@ impl Session {
             self.injected = None;
             return Err(unavailable("injected by a test"));
         }
-        let (live, found) = open_live(&self.path, &self.options)?;
+        let (live, found) = open_live(&self.path, &self.options, |_| Ok(()))?;
         if found != self.meta && Some(found) != also {
             let why = format!(
                 "{} stood at batch {} and now stands at batch {}",

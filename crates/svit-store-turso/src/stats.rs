@@ -10,6 +10,12 @@ pub struct Stats {
     pub processes: u64,
     /// Blocks in the store.
     pub blocks: u64,
+    /// Whole checkpoints in the store.
+    pub checkpoints: u64,
+    /// Checkpoints of which parts are still to come.
+    pub unfinished_checkpoints: u64,
+    /// Forks whose parents are in the store.
+    pub forks: u64,
     /// Batches ever committed.
     pub batches_ever: u64,
     /// Bytes of the database file.
@@ -26,6 +32,10 @@ pub struct Stats {
     pub sync_total: Duration,
     /// The longest commit.
     pub sync_longest: Duration,
+    /// Blocks that garbage collection removed since the store was opened.
+    pub collected_blocks: u64,
+    /// Their bytes.
+    pub collected_bytes: u64,
     /// Commands that wait now.
     pub waiting: u64,
 }
@@ -38,6 +48,10 @@ pub(crate) struct Counters {
     pub(crate) largest_batch: u64,
     pub(crate) sync_total: Duration,
     pub(crate) sync_longest: Duration,
+    pub(crate) collected_blocks: u64,
+    pub(crate) collected_bytes: u64,
+    /// How many scrubs have begun.
+    pub(crate) scrubs: u64,
 }
 
 impl Counters {

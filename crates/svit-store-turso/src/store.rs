@@ -7,8 +7,9 @@ use std::sync::Arc;
 use async_channel::{Sender, TrySendError};
 use svit_tree::Address;
 use svit_txn::{
-    Base, Batch, Block, BoxFuture, EventQuery, Head, ProcessStore, Receipt, ReceiptKey,
-    RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
+    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
+    Head, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult, StoredRecord,
+    ThreadEvent,
 };
 use svit_value::Digest;
 
@@ -143,6 +144,9 @@ impl TursoProcessStore {
             Ok(Stats {
                 processes: meta.heads.rows,
                 blocks: meta.blocks.rows,
+                checkpoints: meta.checkpoints.rows,
+                unfinished_checkpoints: session.unfinished(),
+                forks: meta.forks.rows,
                 batches_ever: meta.batch,
                 database_bytes: size(session.path()),
                 wal_bytes: size(&beside(session.path(), "-wal")),
@@ -151,6 +155,8 @@ impl TursoProcessStore {
                 largest_batch: counters.largest_batch,
                 sync_total: counters.sync_total,
                 sync_longest: counters.sync_longest,
+                collected_blocks: counters.collected_blocks,
+                collected_bytes: counters.collected_bytes,
                 waiting,
             })
         })
@@ -209,6 +215,27 @@ impl TursoProcessStore {
     }
 }
 
+/// The most blocks that one piece of a collection looks at.
+const MAX_STEPS: u64 = 4096;
+
+impl TursoProcessStore {
+    /// Removes in pieces what a cut or a trim has left. That those rows are gone is already true for
+    /// every reader, so what fails here is only said in the log; the next collection goes on.
+    async fn purge(&self, address: &Address) {
+        loop {
+            let address = address.clone();
+            match self.write(Write::Purge { address }).await {
+                Ok(Written::More(true)) => {}
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "rows of forgotten history were left");
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// Reads page after page until `limit` items are there or nothing more comes. Between two pages
 /// other commands have their turn.
 async fn pages<T, F: Future<Output = StoreResult<Page<T>>>>(
@@ -233,10 +260,10 @@ impl ProcessStore for TursoProcessStore {
         batch: Batch,
     ) -> BoxFuture<'_, StoreResult<u64>> {
         Box::pin(async move {
-            let start = prepared::start(&base, blocks, &batch)?;
+            let start = prepared::start(base, blocks, batch)?;
             match self.write(Write::Start(Box::new(start))).await? {
                 Written::Epoch(epoch) => Ok(epoch),
-                Written::Head(_) | Written::Done => Err(mismatched()),
+                _ => Err(mismatched()),
             }
         })
     }
@@ -251,7 +278,7 @@ impl ProcessStore for TursoProcessStore {
         Box::pin(async move {
             match self.write(Write::Claim { address }).await? {
                 Written::Head(head) => Ok(*head),
-                Written::Epoch(_) | Written::Done => Err(mismatched()),
+                _ => Err(mismatched()),
             }
         })
     }
@@ -265,8 +292,7 @@ impl ProcessStore for TursoProcessStore {
     ) -> BoxFuture<'_, StoreResult<()>> {
         let address = address.clone();
         Box::pin(async move {
-            let rows = prepared::rows(&address, &batch)?;
-            drop(batch);
+            let rows = prepared::rows(&address, batch)?;
             let append = Write::Append {
                 address,
                 expected,
@@ -342,12 +368,97 @@ impl ProcessStore for TursoProcessStore {
     }
 
     fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
+        let wanted: Arc<[Digest]> = digests.into();
         Box::pin(async move {
-            self.read(move |reading| {
-                let blocks = digests.into_iter().map(|digest| reading.block(digest));
-                blocks.collect()
+            pages(wanted.len(), |so_far: &[Option<Vec<u8>>], _| {
+                let (wanted, from) = (wanted.clone(), so_far.len());
+                self.read(move |reading| reading.blocks(wanted.get(from..).unwrap_or_default()))
             })
             .await
+        })
+    }
+
+    fn put_checkpoint(
+        &self,
+        address: &Address,
+        part: CheckpointPart,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        Box::pin(async move {
+            prepared::check_blocks(&address, &part.blocks)?;
+            let part = Box::new(part);
+            self.write(Write::Part { address, part }).await.map(drop)
+        })
+    }
+
+    fn checkpoints(
+        &self,
+        address: &Address,
+        at_or_before: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
+        let address = address.clone();
+        Box::pin(self.read(move |reading| reading.checkpoints(&address, at_or_before, limit)))
+    }
+
+    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        Box::pin(async move {
+            let cut = Write::Cut {
+                address: address.clone(),
+                epoch,
+                base: Box::new(prepared::new_base(base)?),
+            };
+            self.write(cut).await?;
+            self.purge(&address).await;
+            Ok(())
+        })
+    }
+
+    fn forks(
+        &self,
+        address: &Address,
+        below: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
+        let address = address.clone();
+        Box::pin(self.read(move |reading| reading.forks(&address, below, limit)))
+    }
+
+    fn trim_events(
+        &self,
+        address: &Address,
+        epoch: u64,
+        before: u64,
+    ) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        Box::pin(async move {
+            let trim = Write::Trim {
+                address: address.clone(),
+                epoch,
+                before,
+            };
+            self.write(trim).await?;
+            self.purge(&address).await;
+            Ok(())
+        })
+    }
+
+    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
+        let address = address.clone();
+        Box::pin(async move { self.write(Write::Delete { address, epoch }).await.map(drop) })
+    }
+
+    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
+        let steps = steps.clamp(1, MAX_STEPS);
+        Box::pin(async move {
+            if !self.session(move |session| session.mark(steps)).await? {
+                return Ok(Collected::default());
+            }
+            match self.write(Write::Sweep { steps }).await? {
+                Written::Swept(collected) => Ok(collected),
+                _ => Err(mismatched()),
+            }
         })
     }
 

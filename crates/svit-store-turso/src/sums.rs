@@ -6,6 +6,8 @@
 
 use svit_value::Digest;
 
+use crate::sql::{Row, SqlError};
+
 /// The first half of a BLAKE3 digest.
 pub(crate) type Sum = [u8; 16];
 
@@ -61,6 +63,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// From two columns: the number of rows, then their sum.
+    pub(crate) fn read(row: &mut Row, column: usize) -> Result<Tally, SqlError> {
+        Ok(Tally {
+            rows: row.count(column)?,
+            sum: row.array(column + 1)?,
+        })
+    }
+
     pub(crate) fn add(&mut self, sum: &Sum) {
         self.rows = self.rows.wrapping_add(1);
         self.mix(sum);

@@ -9,13 +9,14 @@ use svit_tree::Address;
 use svit_txn::{EventQuery, ProcessStore, RecordQuery, StoreError, StoreResult};
 use svit_value::Digest;
 
-use crate::apply::fork_ref_sum;
+use crate::checkpoint;
 use crate::fault::{Fault, at};
+use crate::fork::{self, Link};
+use crate::head::HeadRow;
 use crate::read::{self, Reading};
 use crate::schema::int;
 use crate::sql::{Bind, SqlError};
 use crate::store::TursoProcessStore;
-use crate::sums::Sum;
 
 /// What [`TursoProcessStore::verify`] read, and what it found broken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +30,14 @@ pub struct Verification {
     pub events: u64,
     /// Blocks read.
     pub blocks: u64,
+    /// Checkpoints read.
+    pub checkpoints: u64,
+    /// Forks read.
+    pub forks: u64,
+    /// Blocks that nothing reaches: a collection removes them. No damage.
+    pub unreachable: u64,
+    /// Rows of forgotten history that a crash has left: a collection removes them. No damage.
+    pub leftovers: u64,
     /// What is broken. Of one process at most the first damage of each sort is listed.
     pub damage: Vec<Damage>,
 }
@@ -50,33 +59,57 @@ pub struct Damage {
 }
 
 /// Rows of one step over the blocks, the forks and the paths.
-const STEP: i64 = 512;
+pub(crate) const STEP: i64 = 512;
 
 impl TursoProcessStore {
-    /// Reads the whole store and checks every digest, link and sum, SQLite's own structures, and
-    /// that nothing is hidden by a damaged index. O(store); other callers are served meanwhile.
+    /// Reads the whole store and checks every digest, link and sum, SQLite's own structures, that
+    /// nothing is hidden by a damaged index, and that every base and checkpoint has all its blocks.
+    /// O(store); other callers are served meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the store cannot be read at all. Damage is no error here: it
     /// is what the result lists.
     pub async fn verify(&self) -> StoreResult<Verification> {
+        self.verify_with(|_| {}).await
+    }
+
+    /// As [`verify`](Self::verify), and tells `progress` what was read so far, after every step of
+    /// at most a few hundred rows. [`stats`](Self::stats) says how much there is.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    ///
+    /// ```
+    /// # use svit_store_turso::TursoProcessStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let store = TursoProcessStore::open(folder.path().join("svit.db")).await?;
+    /// let mut steps = 0;
+    /// let found = store.verify_with(|so_far| {
+    ///     steps += 1;
+    ///     assert!(so_far.is_whole());
+    /// });
+    /// assert!(found.await?.is_whole());
+    /// assert!(steps > 0);
+    /// # Ok(()) }
+    /// ```
+    pub async fn verify_with(
+        &self,
+        mut progress: impl FnMut(&Verification) + Send,
+    ) -> StoreResult<Verification> {
         let mut found = Verification::default();
         let quick = self.read(quick_check).await;
         match found.note(quick)? {
             Some(lines) => found.damage.extend(lines),
             None => return Ok(found),
         }
-        let whole = self
-            .read(|reading| {
-                reading.checked.forget();
-                reading.checked.heads(reading.connection, reading.meta)?;
-                reading.checked.blocks(reading.connection, reading.meta)
-            })
-            .await;
-        found.note(whole)?;
-        self.verify_blocks(&mut found).await?;
-        let forks = self.read(fork_refs).await;
-        if let Some(bad) = found.note(forks)? {
+        progress(&found);
+        self.verify_tallies(&mut found).await?;
+        self.verify_blocks(&mut found, &mut progress).await?;
+        let forks = self.read(forks).await;
+        if let Some((read, bad)) = found.note(forks)? {
+            found.forks = read;
             found.damage.extend(bad);
         }
         let mut after = None;
@@ -88,6 +121,7 @@ impl TursoProcessStore {
             for address in &addresses {
                 found.processes += 1;
                 self.verify_process(address, &mut found).await?;
+                progress(&found);
             }
             tracing::debug!(
                 processes = found.processes,
@@ -100,10 +134,66 @@ impl TursoProcessStore {
                 None => break,
             }
         }
+        self.verify_reach(&mut found, &mut progress).await?;
         Ok(found)
     }
 
-    async fn verify_blocks(&self, found: &mut Verification) -> StoreResult<()> {
+    /// Checks that no table hides a row.
+    async fn verify_tallies(&self, found: &mut Verification) -> StoreResult<()> {
+        type Check = fn(&mut Reading<'_>) -> Result<(), Fault>;
+        let checks: [Check; 4] = [
+            |reading| {
+                reading.checked.forget();
+                reading.checked.heads(reading.connection, reading.meta)
+            },
+            |reading| reading.checked.blocks(reading.connection, reading.meta),
+            |reading| {
+                reading
+                    .checked
+                    .checkpoints(reading.connection, reading.meta)
+            },
+            |reading| reading.checked.forks(reading.connection, reading.meta),
+        ];
+        for check in checks {
+            let whole = self.read(check).await;
+            found.note(whole)?;
+        }
+        Ok(())
+    }
+
+    /// Follows every base and checkpoint to all its blocks.
+    async fn verify_reach(
+        &self,
+        found: &mut Verification,
+        progress: &mut (impl FnMut(&Verification) + Send),
+    ) -> StoreResult<()> {
+        let begun = self.session(|session| session.scrub()).await;
+        let mut scrub = found.note(begun)?;
+        while let Some(mut step) = scrub.take() {
+            let stepped = self
+                .read(move |reading| {
+                    let ended = step.step(reading)?;
+                    Ok((step, ended))
+                })
+                .await;
+            let Some((mut step, ended)) = found.note(stepped)? else {
+                return Ok(());
+            };
+            found.damage.append(&mut step.damage);
+            found.unreachable = step.unreachable;
+            if !ended {
+                scrub = Some(step);
+            }
+            progress(found);
+        }
+        Ok(())
+    }
+
+    async fn verify_blocks(
+        &self,
+        found: &mut Verification,
+        progress: &mut (impl FnMut(&Verification) + Send),
+    ) -> StoreResult<()> {
         let mut after = Vec::new();
         loop {
             let from = after.clone();
@@ -113,6 +203,7 @@ impl TursoProcessStore {
             };
             found.blocks += read;
             found.damage.extend(damage);
+            progress(found);
             match last {
                 Some(last) => after = last,
                 None => return Ok(()),
@@ -157,15 +248,32 @@ impl TursoProcessStore {
                 None => break,
             }
         }
-        let (address, version) = (address.clone(), head.version);
-        let paths = self
-            .read(move |reading| record_paths(reading, &address, version))
-            .await;
-        if let Some(damage) = found.note(paths)? {
-            found.damage.extend(damage);
+        type Check = fn(&mut Reading<'_>, &Address, &HeadRow) -> Result<Checked, Fault>;
+        let checks: [Check; 3] = [record_paths, checkpoints, rest];
+        for check in checks {
+            let address = address.clone();
+            let checked = self
+                .read(move |reading| {
+                    let head = reading.head(&address)?;
+                    check(reading, &address, &head)
+                })
+                .await;
+            if let Some(checked) = found.note(checked)? {
+                found.checkpoints += checked.checkpoints;
+                found.leftovers += checked.leftovers;
+                found.damage.extend(checked.damage);
+            }
         }
         Ok(())
     }
+}
+
+/// What one check of a process found.
+#[derive(Default)]
+struct Checked {
+    checkpoints: u64,
+    leftovers: u64,
+    damage: Option<Damage>,
 }
 
 impl Verification {
@@ -230,38 +338,67 @@ fn blocks(
     Ok((read, last, damage))
 }
 
-fn fork_refs(reading: &mut Reading<'_>) -> Result<Vec<Damage>, Fault> {
+/// Checks the row of each fork against its child, and against its parent if it depends on it.
+fn forks(reading: &mut Reading<'_>) -> Result<(u64, Vec<Damage>), Fault> {
+    let mut links = Vec::new();
+    reading.connection.for_each(fork::ALL, &[], |row| {
+        links.push(Link::decode(row)?);
+        Ok::<_, Fault>(ControlFlow::Continue(()))
+    })?;
     let mut damage = Vec::new();
-    reading.connection.for_each(
-        "SELECT parent, version, child, record, sum FROM fork_ref",
-        &[],
-        |mut row| {
-            let (parent, version, child) = (row.blob(0)?, row.count(1)?, row.blob(2)?);
-            let record = Digest::from_bytes(row.array(3)?);
-            let sum: Sum = row.array(4)?;
-            if fork_ref_sum(&parent, version, &child, &record) != sum {
-                damage.push(Damage {
-                    what: "a fork that does not have its sum".to_owned(),
-                    place: at("fork_ref", String::from_utf8_lossy(&parent)),
-                });
-            }
-            Ok::<_, Fault>(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok(damage)
+    for link in &links {
+        if let Err(fault) = fork(reading, link) {
+            let Fault::Store(StoreError::Corrupt { what, place }) = fault else {
+                return Err(fault);
+            };
+            damage.push(Damage { what, place });
+        }
+    }
+    Ok((links.len() as u64, damage))
 }
 
-/// Compares the index of paths with the paths that the records carry, up to a version.
+fn fork(reading: &mut Reading<'_>, link: &Link) -> Result<(), Fault> {
+    let wrong = |what: &str| {
+        crate::fault::corrupt(
+            what,
+            at("fork_ref", format!("{} {}", link.parent, link.child)),
+        )
+    };
+    let child = HeadRow::read(reading.connection, &link.child)?;
+    let child = child.ok_or_else(|| wrong("a fork without a head"))?;
+    let shared = child.shared.as_ref();
+    if shared.is_none_or(|it| it.thread.parent != link.parent || it.at != link.version) {
+        return Err(wrong("a fork that is not the one of its head"));
+    }
+    if !link.depends {
+        return Ok(());
+    }
+    let parent = HeadRow::read(reading.connection, &link.parent)?;
+    let parent = parent.ok_or_else(|| wrong("a fork that depends on a process that is gone"))?;
+    let base = read::base(reading.connection, &link.child, &child)?;
+    let found = read::point(reading.connection, &link.parent, &parent, link.version)?;
+    match found == Some((link.record, base.root)) {
+        true => Ok(()),
+        false => Err(wrong("a fork of a version that its parent does not have")),
+    }
+}
+
+/// Compares the index of paths with the paths that the records of its history carry.
 fn record_paths(
     reading: &mut Reading<'_>,
     address: &Address,
-    version: u64,
-) -> Result<Vec<Damage>, Fault> {
-    let key = address.as_str().as_bytes();
+    head: &HeadRow,
+) -> Result<Checked, Fault> {
+    let base = read::base(reading.connection, address, head)?;
+    let binds = [
+        Bind::Blob(address.as_str().as_bytes()),
+        Bind::Int(int(base.version)?),
+        Bind::Int(int(head.version)?),
+    ];
     let mut wanted = Vec::new();
     reading.connection.for_each(
-        "SELECT version, paths FROM record WHERE address=?1 AND version<=?2 ORDER BY version",
-        &[Bind::Blob(key), Bind::Int(int(version)?)],
+        "SELECT version, paths FROM record WHERE address=?1 AND version>?2 AND version<=?3 ORDER BY version",
+        &binds,
         |mut row| {
             let (version, paths) = (row.count(0)?, row.blob(1)?);
             wanted.extend(read::paths(&paths).map(|path| (path.to_vec(), version)));
@@ -272,19 +409,57 @@ fn record_paths(
     wanted.dedup();
     let mut found = Vec::with_capacity(wanted.len());
     reading.connection.for_each(
-        "SELECT path, version FROM record_path WHERE address=?1 AND version<=?2",
-        &[Bind::Blob(key), Bind::Int(int(version)?)],
+        "SELECT path, version FROM record_path WHERE address=?1 AND version>?2 AND version<=?3",
+        &binds,
         |mut row| {
             found.push((row.blob(0)?, row.count(1)?));
             Ok::<_, Fault>(ControlFlow::Continue(()))
         },
     )?;
     found.sort_unstable();
-    if wanted == found {
-        return Ok(Vec::new());
+    Ok(Checked {
+        damage: (wanted != found).then(|| Damage {
+            what: "an index of paths that is not that of the records".to_owned(),
+            place: at("record_path", address),
+        }),
+        ..Checked::default()
+    })
+}
+
+/// Checks that each checkpoint is of a version that the history has.
+fn checkpoints(
+    reading: &mut Reading<'_>,
+    address: &Address,
+    head: &HeadRow,
+) -> Result<Checked, Fault> {
+    let found = checkpoint::list(reading.connection, address, u64::MAX, usize::MAX)?;
+    let mut checked = Checked {
+        checkpoints: found.len() as u64,
+        ..Checked::default()
+    };
+    for (checkpoint, _) in found {
+        let wanted = Some((checkpoint.record, checkpoint.root));
+        if read::point(reading.connection, address, head, checkpoint.version)? != wanted {
+            checked.damage = Some(Damage {
+                what: "a checkpoint of a version that the history does not have".to_owned(),
+                place: at(
+                    "checkpoint",
+                    format!("{address} version {}", checkpoint.version),
+                ),
+            });
+        }
     }
-    Ok(vec![Damage {
-        what: "an index of paths that is not that of the records".to_owned(),
-        place: at("record_path", address),
-    }])
+    Ok(checked)
+}
+
+/// Checks that a head that names a parent has its row, and counts what a cut has left.
+fn rest(reading: &mut Reading<'_>, address: &Address, head: &HeadRow) -> Result<Checked, Fault> {
+    if let Some(shared) = &head.shared {
+        Link::of(reading.connection, address, shared)?;
+    }
+    let base = read::base(reading.connection, address, head)?;
+    Ok(Checked {
+        leftovers: read::leftovers(reading.connection, address, head, &base)?,
+        ..Checked::default()
+    })
 }

@@ -361,12 +361,9 @@ async fn addresses_come_in_order_and_in_pages() {
 }
 
 #[tokio::test]
-async fn each_client_keeps_its_newest_receipts() {
+async fn each_client_keeps_its_newest_receipts_and_those_that_are_pinned() {
     let place = place();
-    let options = OpenOptions::new().receipts_per_client(16);
-    let store = TursoProcessStore::open_with(&place.path, options.clone())
-        .await
-        .unwrap();
+    let store = open(&place.path).await;
     let mut model = Model::create("one", &store).await;
     let quiet = Batch {
         receipts: vec![model.receipt("quiet", 0)],
@@ -374,28 +371,75 @@ async fn each_client_keeps_its_newest_receipts() {
     };
     model.try_append(&store, &quiet).await.unwrap();
     for request in 0..100 {
+        let mut receipt = model.receipt("busy", request);
+        receipt.pinned_by = (request % 10 == 3).then_some(request / 50);
         let batch = Batch {
-            receipts: vec![model.receipt("busy", request)],
+            receipts: vec![receipt],
+            max_receipts: 16,
             ..Batch::default()
         };
         model.try_append(&store, &batch).await.unwrap();
         model.landed(&batch);
     }
+    let kept = async |store: &TursoProcessStore| {
+        let mut kept = Vec::new();
+        for (number, receipt) in model.receipts.iter().enumerate() {
+            let found = store.receipt(model.address(), &receipt.key).await.unwrap();
+            kept.extend(found.map(|_| number));
+        }
+        kept
+    };
+    // 16 that are not pinned, and all that are: 3, 13, 23 and so on.
+    let loose = || (0..100).filter(|number| number % 10 != 3);
+    let mut wanted: Vec<usize> = loose().rev().take(16).collect();
+    wanted.extend((0..100).filter(|number| number % 10 == 3));
+    wanted.sort_unstable();
+    assert_eq!(kept(&store).await, wanted);
     store.close().await.unwrap();
-    let store = TursoProcessStore::open_with(&place.path, options)
-        .await
-        .unwrap();
-    let mut kept = Vec::new();
-    for receipt in &model.receipts {
-        let found = store.receipt(model.address(), &receipt.key).await.unwrap();
-        kept.push(found.is_some());
-    }
-    let gone = kept.iter().filter(|kept| !**kept).count();
-    assert!((82..=84).contains(&gone), "{gone} gone");
-    assert!(kept[gone..].iter().all(|kept| *kept), "the oldest go first");
+
+    // What was remembered in memory is read anew.
+    let store = open(&place.path).await;
+    assert_eq!(kept(&store).await, wanted);
+    let unpin = Batch {
+        unpin: vec![0, 77],
+        max_receipts: 18,
+        ..Batch::default()
+    };
+    model.try_append(&store, &unpin).await.unwrap();
+    // Five more are not pinned now, which is three too many: they are the oldest.
+    let gone = [3, 13, 23];
+    wanted.retain(|number| !gone.contains(number));
+    assert_eq!(kept(&store).await, wanted);
     let quiet = store.receipt(model.address(), &quiet.receipts[0].key).await;
     assert!(quiet.unwrap().is_some());
     assert!(store.verify().await.unwrap().is_whole());
+}
+
+#[tokio::test]
+async fn each_process_keeps_its_newest_events_if_it_was_told_so() {
+    let place = place();
+    let options = OpenOptions::new().events_per_process(16);
+    let store = TursoProcessStore::open_with(&place.path, options)
+        .await
+        .unwrap();
+    let mut model = Model::create("one", &store).await;
+    for _ in 0..100 {
+        model.commit(&store, 1).await.unwrap();
+    }
+    let head = store.load(model.address()).await.unwrap();
+    let kept = head.next_event - head.first_event;
+    assert!((16..=18).contains(&kept), "{head:?}");
+    model.events.retain(|event| event.seq >= head.first_event);
+    model.check(&store).await.unwrap();
+    store
+        .trim_events(model.address(), model.epoch, 99)
+        .await
+        .unwrap();
+    model.events.retain(|event| event.seq >= 99);
+    model.check(&store).await.unwrap();
+    let found = store.verify().await.unwrap();
+    assert!(found.is_whole(), "{found:?}");
+    assert_eq!((found.events, found.leftovers), (1, 0));
 }
 
 #[tokio::test]
