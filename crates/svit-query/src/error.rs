@@ -122,6 +122,10 @@ pub enum QueryError {
     #[cfg(feature = "search")]
     #[error(transparent)]
     Stopped(HostError),
+    /// Whoever ran the filter wanted it to end. Nothing that a script does may swallow this.
+    #[cfg(feature = "jq")]
+    #[error("the filter was interrupted")]
+    Interrupted,
     /// The tick budget is used up. Nothing that a script does may swallow this.
     #[error(transparent)]
     OutOfTicks(#[from] OutOfTicks),
@@ -228,11 +232,13 @@ impl std::fmt::Display for FilterLimit {
 }
 
 impl QueryError {
-    /// Whether the whole activation must end: true if ticks are used up, or the source of a mount's contents ended
-    /// the search. All other errors are answers that a script may catch.
+    /// Whether the whole activation must end: true if ticks are used up, a filter was interrupted, or the source of a
+    /// mount's contents ended the search. All other errors are answers that a script may catch.
     pub const fn is_hard(&self) -> bool {
         match self {
             Self::OutOfTicks(_) => true,
+            #[cfg(feature = "jq")]
+            Self::Interrupted => true,
             #[cfg(feature = "search")]
             Self::Stopped(_) => true,
             _ => false,
@@ -269,6 +275,8 @@ impl QueryError {
             Self::Missing { .. } => "missing",
             #[cfg(feature = "search")]
             Self::Stopped(_) => "stopped",
+            #[cfg(feature = "jq")]
+            Self::Interrupted => "interrupted",
             Self::OutOfTicks(_) => "out_of_ticks",
         }
     }

@@ -53,6 +53,14 @@ fn failed(
     if matches!(error, svit_query::QueryError::OutOfTicks(_)) {
         return run.out_of_ticks();
     }
+    #[cfg(feature = "jq")]
+    if matches!(error, svit_query::QueryError::Interrupted) {
+        // It was the clock, or the ticks were taken away.
+        return match run.look_at_clock() {
+            Err(fault) => fault,
+            Ok(()) => run.out_of_ticks(),
+        };
+    }
     crate::engine::run::soft(error.code(), error.to_string())
 }
 
@@ -172,7 +180,7 @@ mod search {
 
 #[cfg(feature = "jq")]
 mod jq {
-    use svit_query::jq::{Filter, JqOptions};
+    use svit_query::jq::{Filter, Interrupt, JqOptions};
     use svit_value::Value;
 
     use super::super::host::leaving;
@@ -192,6 +200,7 @@ mod jq {
             // What the filter makes on the way and drops again counts too.
             max_bytes: run.memory_left(),
             limits: run.limits.value,
+            interrupt: Some(Interrupt::new(run.ending()?)),
             ..JqOptions::default()
         };
         let filter = match Filter::new(filter) {

@@ -209,6 +209,20 @@ impl Run {
         ))
     }
 
+    /// Whether the run should end, for work that takes long and does not come back here meanwhile: its time is
+    /// up, or its ticks were taken away.
+    #[cfg(feature = "jq")]
+    pub(crate) fn ending(&self) -> Result<impl Fn() -> bool + Send + Sync + use<>, Fault> {
+        let host = self.host()?.clone();
+        let waited = WAITED.get().saturating_sub(self.waited);
+        let (started, limit) = (self.started, self.limits.max_execution);
+        Ok(
+            move || {
+                host.meter().is_overdrawn() || started.elapsed().saturating_sub(waited) >= limit
+            },
+        )
+    }
+
     /// Runs `wait` without counting its time against this run or those that called it.
     pub(crate) fn off_the_clock<T>(&self, wait: impl FnOnce() -> T) -> T {
         let start = Instant::now();

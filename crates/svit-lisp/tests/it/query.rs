@@ -39,7 +39,14 @@ fn a_question_whose_feature_is_off_is_a_failure_that_a_script_can_catch() {
 
 #[cfg(feature = "jq")]
 mod jq {
+    use std::time::Duration;
+
+    use svit_lisp::Lisp;
+    use svit_tree::guest::{GuestErrorKind, GuestLimits, Host};
+    use svit_value::{Value, value};
+
     use super::{code, run};
+    use crate::host::{World, limits, whole};
 
     #[test]
     fn rows() {
@@ -85,6 +92,36 @@ mod jq {
         ] {
             assert_eq!(code(source), "out_of_ticks", "{source}");
         }
+    }
+
+    /// A filter without end, in a run with any number of ticks; `meanwhile` has its host.
+    fn endless(limit: Duration, meanwhile: impl FnOnce(&World) + Send) -> GuestErrorKind {
+        let limits = GuestLimits {
+            max_execution: limit,
+            ..limits()
+        };
+        let world = World::with_ticks(&Lisp::new(), value!({"memory": {}}), limits, u64::MAX);
+        let source = whole("(safe-call jq \"last(repeat(1))\" null)");
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| world.run(&source, Value::Null).unwrap_err().kind);
+            meanwhile(&world);
+            run.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn the_wall_clock_ends_a_filter() {
+        let kind = endless(Duration::from_millis(100), |_| ());
+        assert_eq!(kind, GuestErrorKind::Timeout);
+    }
+
+    #[test]
+    fn a_filter_ends_when_its_ticks_are_taken_away() {
+        let kind = endless(Duration::from_secs(600), |world| {
+            std::thread::sleep(Duration::from_millis(100));
+            world.meter().charge(u64::MAX).unwrap_err();
+        });
+        assert_eq!(kind, GuestErrorKind::OutOfTicks);
     }
 
     #[test]

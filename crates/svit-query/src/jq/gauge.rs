@@ -4,11 +4,15 @@
 //! counters are in thread-local cells; a run puts its own in and takes them out again. A counter that is
 //! used up stops the run by unwinding, which no filter can catch.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
+
+use super::Interrupt;
 
 /// Bytes that are made for the price of one tick.
 const BYTES_PER_TICK: u64 = 64;
+/// Ticks between two questions to the caller whether to go on: about a millisecond.
+const SLICE: u64 = 16_384;
 /// The most evaluations inside each other: what fits the stack that [`super::run`] makes sure of.
 pub(crate) const MAX_NESTING: u32 = 4_000;
 /// The most contexts alive at once; each has an evaluation or an iterator that waits, of some hundred bytes.
@@ -28,6 +32,7 @@ pub(crate) const MAX_CHAINED: u32 = 60_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Ticks,
+    Interrupted,
     Bytes,
     Nesting,
     Waiting,
@@ -37,7 +42,11 @@ pub(crate) enum Stop {
 }
 
 thread_local! {
+    /// Ticks until the caller is asked.
     static TICKS: Cell<u64> = const { Cell::new(0) };
+    /// Ticks after that.
+    static REST: Cell<u64> = const { Cell::new(0) };
+    static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
     static BYTES: Cell<u64> = const { Cell::new(0) };
     static WAITING: Cell<u32> = const { Cell::new(0) };
     static ALIVE_AT: [Cell<u32>; MAX_NESTING as usize + 2] =
@@ -55,13 +64,30 @@ pub(crate) fn stop(why: Stop) -> ! {
 /// Takes ticks.
 #[inline]
 pub(crate) fn charge(ticks: u64) {
-    let left = TICKS.get();
-    if left < ticks {
-        TICKS.set(0);
+    match TICKS.get().checked_sub(ticks) {
+        Some(left) => TICKS.set(left),
+        None => next_slice(ticks),
+    }
+}
+
+#[cold]
+fn next_slice(ticks: u64) {
+    let Some(left) = (TICKS.get() + REST.get()).checked_sub(ticks) else {
+        share_out(0);
         // The step that did not fit was not made.
         stop(Stop::Ticks);
+    };
+    let interrupted = INTERRUPT.with_borrow(|ask| ask.as_ref().is_some_and(Interrupt::is_asked));
+    if interrupted {
+        stop(Stop::Interrupted);
     }
-    TICKS.set(left - ticks);
+    share_out(left);
+}
+
+fn share_out(ticks: u64) {
+    let slice = ticks.min(SLICE);
+    TICKS.set(slice);
+    REST.set(ticks - slice);
 }
 
 /// Takes bytes that a value is about to need, and the ticks that filling them costs.
@@ -169,16 +195,27 @@ fn forget_piles() {
 
 /// The counters of one run; what was there before comes back when it is dropped.
 pub(crate) struct Gauge {
-    outer: (u64, u64, u32, u32, usize),
+    outer: (u64, u64, u64, u32, u32, usize),
+    interrupt: Option<Interrupt>,
     ticks: u64,
 }
 
 impl Gauge {
-    pub(crate) fn new(ticks: u64, bytes: u64, chains: bool, floor: usize) -> Self {
+    pub(crate) fn new(
+        ticks: u64,
+        bytes: u64,
+        interrupt: Option<Interrupt>,
+        chains: bool,
+        floor: usize,
+    ) -> Self {
         forget_piles();
+        let before = (TICKS.get(), REST.get());
+        share_out(ticks);
         Self {
+            interrupt: INTERRUPT.replace(interrupt),
             outer: (
-                TICKS.replace(ticks),
+                before.0,
+                before.1,
                 BYTES.replace(bytes),
                 WAITING.replace(0),
                 CHAINED.replace(if chains { MAX_CHAINED } else { 0 }),
@@ -189,16 +226,18 @@ impl Gauge {
     }
 
     pub(crate) fn used_ticks(&self) -> u64 {
-        self.ticks - TICKS.get()
+        self.ticks - TICKS.get() - REST.get()
     }
 }
 
 impl Drop for Gauge {
     fn drop(&mut self) {
         TICKS.set(self.outer.0);
-        BYTES.set(self.outer.1);
-        WAITING.set(self.outer.2);
-        CHAINED.set(self.outer.3);
-        FLOOR.set(self.outer.4);
+        REST.set(self.outer.1);
+        BYTES.set(self.outer.2);
+        WAITING.set(self.outer.3);
+        CHAINED.set(self.outer.4);
+        FLOOR.set(self.outer.5);
+        INTERRUPT.set(self.interrupt.take());
     }
 }

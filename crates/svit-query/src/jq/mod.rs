@@ -13,8 +13,10 @@
 //!
 //! # Bounds
 //! Nothing inside a filter can catch that a bound was reached.
-//! - Ticks: [`QueryError::OutOfTicks`](crate::QueryError::OutOfTicks), the only [hard](crate::QueryError::is_hard)
-//!   error. The meter is charged when the run ends, however it ends.
+//! - Ticks: [`QueryError::OutOfTicks`](crate::QueryError::OutOfTicks), which is a
+//!   [hard](crate::QueryError::is_hard) error. The meter is charged when the run ends, however it ends.
+//! - Time: the caller's own, through an [`Interrupt`] that is asked every millisecond or so; the error,
+//!   [`QueryError::Interrupted`](crate::QueryError::Interrupted), is hard too.
 //! - [`JqOptions`]: results, bytes of values made on the way, sizes of results.
 //! - Recursion: 4,000 evaluations inside each other, some 1,000 calls of a function that is not the last thing
 //!   its caller does; 200,000 that wait for others. A call that is the last thing takes no space, but in a
@@ -65,4 +67,4 @@ mod stack;
 mod value;
 
 pub use filter::{Filter, MAX_FILTER_BYTES};
-pub use run::{JqOptions, jq};
+pub use run::{Interrupt, JqOptions, jq};

@@ -1,7 +1,9 @@
 //! `Filter::run`: one evaluation within its bounds.
 
 use std::cell::Cell;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use jaq_core::data::HasLut;
 use jaq_core::{Ctx, DataT, Lut, Vars};
@@ -29,7 +31,41 @@ pub struct JqOptions {
     pub max_bytes: u64,
     /// What each result, and all of them together, must be within. Default that of [`ValueLimits`].
     pub limits: ValueLimits,
+    /// Asked about every 16,000 ticks whether somebody wants the run to end. Default none.
+    pub interrupt: Option<Interrupt>,
 }
+
+/// A question to whoever runs a filter, asked now and then on the thread of the run: should it end? It then
+/// ends with [`QueryError::Interrupted`]. Clocks and signals stay with the caller: see [`JqOptions::interrupt`].
+///
+/// Two are equal if they are clones of one.
+#[derive(Clone)]
+pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Interrupt {
+    /// Ends a run soon after `ask` says true.
+    pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Interrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interrupt")
+    }
+}
+
+impl PartialEq for Interrupt {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Interrupt {}
 
 impl Default for JqOptions {
     fn default() -> Self {
@@ -37,6 +73,7 @@ impl Default for JqOptions {
             max_results: 1_000,
             max_bytes: 256 << 20,
             limits: ValueLimits::default(),
+            interrupt: None,
         }
     }
 }
@@ -123,7 +160,8 @@ impl Filter {
     /// # Errors
     /// [`QueryError::FilterFailed`] when the filter raises an error that it does not catch;
     /// [`QueryError::FilterLimit`] for more results than allowed, results too large, too many bytes made,
-    /// recursion too deep; [`QueryError::OutOfTicks`], which nothing inside the filter can catch.
+    /// recursion too deep; [`QueryError::OutOfTicks`] and [`QueryError::Interrupted`], which nothing inside the
+    /// filter can catch.
     ///
     /// ```
     /// use svit_query::jq::{Filter, JqOptions};
@@ -150,6 +188,7 @@ impl Filter {
             let gauge = Gauge::new(
                 meter.left(),
                 options.max_bytes,
+                options.interrupt.clone(),
                 self.chains(),
                 stack::floor(),
             );
@@ -170,6 +209,9 @@ impl Filter {
                 meter.charge(u64::MAX)?;
             }
             meter.charge(ticks)?;
+            if stopped == Some(Stop::Interrupted) {
+                return Err(QueryError::Interrupted);
+            }
             Err(stopped.map_or(QueryError::FilterBroken, |stop| limit(stop, options)))
         })
     }
@@ -216,8 +258,8 @@ fn limit(stop: Stop, options: &JqOptions) -> QueryError {
         Stop::Waiting => (FilterLimit::Waiting, u64::from(gauge::MAX_WAITING)),
         Stop::Chained => (FilterLimit::Chained, u64::from(gauge::MAX_CHAINED)),
         Stop::Depth => (FilterLimit::Depth, u64::from(svit_value::MAX_DEPTH)),
-        // Handled before: the meter has the error of its own.
-        Stop::Ticks => (FilterLimit::Bytes, 0),
+        // Handled before: these have errors of their own.
+        Stop::Ticks | Stop::Interrupted => (FilterLimit::Bytes, 0),
     };
     QueryError::FilterLimit { limit, allowed }
 }

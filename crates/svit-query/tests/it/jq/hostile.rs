@@ -4,7 +4,7 @@
 //! `cargo test -p svit-query --features jq -- --ignored write_hostile` and look at the difference.
 
 use serde_json::{Value as Json, json};
-use svit_query::jq::{JqOptions, jq};
+use svit_query::jq::{Interrupt, JqOptions, jq};
 use svit_tree::guest::Meter;
 use svit_value::{Value, value};
 
@@ -115,6 +115,36 @@ fn bytes_are_bounded_by_what_the_caller_says() {
         let error = jq(filter, &input(), &options, &meter).unwrap_err();
         assert_eq!(error.code(), "filter_limit", "{filter}: {error}");
         assert!(!error.is_hard());
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_caller_wants_it_to() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let asked = Arc::new(AtomicU32::new(0));
+    let counter = asked.clone();
+    let third = Interrupt::new(move || counter.fetch_add(1, Ordering::Relaxed) == 2);
+    let options = JqOptions {
+        interrupt: Some(third),
+        ..JqOptions::default()
+    };
+    for filter in ["last(repeat(1))", "try last(range(1000000000)) catch 1"] {
+        asked.store(0, Ordering::Relaxed);
+        let meter = Meter::new(u64::MAX);
+        let error = jq(filter, &input(), &options, &meter).unwrap_err();
+        assert_eq!((error.code(), error.is_hard()), ("interrupted", true));
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "{filter}");
+        assert!((40_000..60_000).contains(&meter.used()), "{}", meter.used());
+    }
+    // A small run does not ask at all, and one that may go on costs what it costs without.
+    asked.store(100, Ordering::Relaxed);
+    for (filter, asks) in [("[range(100)]", 0), ("last(range(100000))", 6)] {
+        let (with, without) = (Meter::new(TICKS), Meter::new(TICKS));
+        jq(filter, &input(), &options, &with).unwrap();
+        jq(filter, &input(), &JqOptions::default(), &without).unwrap();
+        assert_eq!(with.used(), without.used());
+        assert!(asked.swap(100, Ordering::Relaxed) - 100 >= asks, "{filter}");
     }
 }
 
