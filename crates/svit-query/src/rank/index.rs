@@ -7,14 +7,15 @@ use std::ops::Range;
 use svit_tree::{Op, Path, diff, lookup};
 use svit_value::{Digest, Text, Value};
 use tantivy::collector::TopDocs;
-use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, Query, QueryParser, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, STORED, STRING, Schema, TEXT, Value as _};
+use tantivy::query::Query;
+use tantivy::schema::{Field, STORED, STRING, Schema, TEXT, Value as _};
 use tantivy::snippet::SnippetGenerator;
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term, doc,
 };
 
+use super::query;
 use super::statistics::{Counts, Live};
 use crate::QueryError;
 
@@ -54,6 +55,15 @@ pub struct Ranked {
     pub highlights: Vec<Range<usize>>,
 }
 
+/// What an update did: the work of it, in texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Updated {
+    /// Texts that were indexed.
+    pub added: u64,
+    /// Texts that were taken out. One that was changed is in both counts.
+    pub removed: u64,
+}
+
 /// An index over all texts of a value.
 ///
 /// It takes some 3 KB for each text, and threads of its own while it is written.
@@ -72,7 +82,8 @@ pub struct Ranked {
 /// assert_eq!(best(&index, "teal")?, ["/notes/1", "/notes/0"]);
 /// assert_eq!(best(&index, "\"teal paint\"")?, ["/notes/0"]);
 ///
-/// index.update(&value!({"notes": ["buy teal paint"], "todo": {"paint": "the door"}}))?;
+/// let updated = index.update(&value!({"notes": ["buy teal paint"], "todo": {"paint": "the door"}}))?;
+/// assert_eq!((updated.added, updated.removed), (1, 2));
 /// assert_eq!(best(&index, "teal")?, ["/notes/0"]);
 /// assert_eq!(best(&index, "key:paint")?, ["/todo/paint"]);
 /// # Ok::<(), svit_query::QueryError>(())
@@ -84,6 +95,7 @@ pub struct RankIndex {
     reader: IndexReader,
     fields: Fields,
     counts: Counts,
+    updated: Updated,
     tokens: TextAnalyzer,
 }
 
@@ -128,6 +140,7 @@ impl RankIndex {
             writer,
             fields,
             counts: Counts::default(),
+            updated: Updated::default(),
         };
         this.add(&Path::root(), value)?;
         this.commit()?;
@@ -139,15 +152,17 @@ impl RankIndex {
         self.value.digest()
     }
 
-    /// Brings it to another value. Takes the time that their difference does, and some milliseconds.
+    /// Brings it to another value. Takes the time that their difference does, and some milliseconds: the texts
+    /// that differ are taken out and indexed, and no others are looked at.
     ///
     /// # Errors
     /// [`QueryError::Index`]; make a new index then.
-    pub fn update(&mut self, value: &Value) -> Result<(), QueryError> {
+    pub fn update(&mut self, value: &Value) -> Result<Updated, QueryError> {
+        self.updated = Updated::default();
         let before = std::mem::replace(&mut self.value, value.clone());
         let changes = diff(&before, value);
         if changes.is_empty() {
-            return Ok(());
+            return Ok(self.updated);
         }
         for change in changes {
             let path = &change.path;
@@ -182,7 +197,8 @@ impl RankIndex {
                 }
             }
         }
-        self.commit()
+        self.commit()?;
+        Ok(self.updated)
     }
 
     fn commit(&mut self) -> Result<(), QueryError> {
@@ -232,6 +248,7 @@ impl RankIndex {
             above = path.parent();
         }
         self.counts.texts += 1;
+        self.updated.added += 1;
         self.counts.text_tokens += self.tokens(text);
         self.counts.key_tokens += self.tokens(key);
         self.writer.add_document(document).map_err(failed)?;
@@ -253,6 +270,7 @@ impl RankIndex {
             Value::Text(text) => {
                 let key = path.name().unwrap_or_default().to_owned();
                 self.counts.texts -= 1;
+                self.updated.removed += 1;
                 self.counts.text_tokens -= self.tokens(text);
                 self.counts.key_tokens -= self.tokens(&key);
             }
@@ -287,18 +305,8 @@ impl RankIndex {
         query: &str,
         options: &RankOptions,
     ) -> Result<Vec<Ranked>, QueryError> {
-        let parsed = QueryParser::for_index(&self.index, vec![self.fields.text])
-            .parse_query(query)
-            .map_err(|error| QueryError::BadQuery {
-                why: error.to_string(),
-            })?;
-        let place = Term::from_field_text(self.fields.below, &path.to_string());
-        let place = TermQuery::new(place, IndexRecordOption::Basic);
-        let place = ConstScoreQuery::new(Box::new(place), 0.0);
-        let both = BooleanQuery::new(vec![
-            (Occur::Must, parsed.box_clone()),
-            (Occur::Must, Box::new(place)),
-        ]);
+        let parsed = query::parse(&self.index, [self.fields.text, self.fields.key], query)?;
+        let both = query::below(&*parsed, self.fields.below, path);
         let searcher = self.reader.searcher();
         let live = Live {
             searcher: &searcher,
@@ -372,5 +380,7 @@ impl fmt::Debug for RankIndex {
     }
 }
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;
