@@ -139,19 +139,15 @@ impl Applying<'_> {
                 checkpoint.record, checkpoint.root, checkpoint.version
             )));
         }
-        let since = match &part.since {
-            None => None,
-            Some(since) => match self.root_of(since)? {
-                Some(root) => Some((since.clone(), root)),
-                None => {
-                    return Err(bad(format!(
-                        "{} has no checkpoint at version {} to build on",
-                        since.address, since.version
-                    )));
-                }
-            },
-        };
-        self.underway.next_part(address, part, since).map_err(bad)?;
+        if let Some(since) = &part.since
+            && !self.has_blocks(since)?
+        {
+            return Err(bad(format!(
+                "{} has no checkpoint of root {} at version {} to build on",
+                since.address, since.root, since.version
+            )));
+        }
+        self.underway.next_part(address, part).map_err(bad)?;
         let mut bytes = 0;
         for block in &part.blocks {
             self.block(&block.digest, &block.data)?;
@@ -176,17 +172,16 @@ impl Applying<'_> {
         Ok((Written::Done, Some(sum)))
     }
 
-    /// The root of a version all of whose blocks are in the store for sure.
-    fn root_of(&mut self, at: &CheckpointRef) -> Result<Option<Digest>, Fault> {
+    /// Whether this is a version all of whose blocks are in the store for sure.
+    fn has_blocks(&mut self, at: &CheckpointRef) -> Result<bool, Fault> {
         if let Some(checkpoint) = find(self.connection, &at.address, at.version)? {
-            return Ok(Some(checkpoint.root));
+            return Ok(checkpoint.root == at.root);
         }
         let Some(head) = self.checked.head(self.connection, &at.address)? else {
-            return Ok(None);
+            return Ok(false);
         };
         let base = read::base(self.connection, &at.address, &head.row)?;
-        let whole = base.version == at.version && base.has_blocks();
-        Ok(whole.then_some(base.root))
+        Ok(base.version == at.version && base.root == at.root && base.has_blocks())
     }
 
     /// Makes a checkpoint whole.

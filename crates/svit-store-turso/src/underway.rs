@@ -15,8 +15,7 @@ use crate::sql::{Connection, SqlError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unfinished {
     checkpoint: Checkpoint,
-    /// What it builds on, and the root of that: another process may take its place.
-    since: Option<(CheckpointRef, Digest)>,
+    since: Option<CheckpointRef>,
     next: u64,
 }
 
@@ -84,13 +83,12 @@ impl Underway {
         &mut self,
         address: &Address,
         part: &CheckpointPart,
-        since: Option<(CheckpointRef, Digest)>,
     ) -> Result<(), String> {
         let key = (address.clone(), part.checkpoint.version);
         let next = match self.open.get(&key) {
             _ if part.index == 0 => 0,
             None => 0,
-            Some(known) if known.checkpoint != part.checkpoint || known.since != since => {
+            Some(known) if known.checkpoint != part.checkpoint || known.since != part.since => {
                 return Err("a part of another checkpoint than the parts before".to_owned());
             }
             Some(known) => known.next,
@@ -103,7 +101,7 @@ impl Underway {
         }
         let known = Unfinished {
             checkpoint: part.checkpoint,
-            since,
+            since: part.since.clone(),
             next: next + 1,
         };
         self.set(key, Some(known));

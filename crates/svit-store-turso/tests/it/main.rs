@@ -10,12 +10,15 @@
 
 mod backup;
 mod callers;
+mod checkpoints;
 mod child;
 mod common;
 mod conformance;
 mod contract;
 mod damage;
+mod garbage;
 mod golden;
+mod grown;
 mod kill;
 mod open;
 mod process;
