@@ -77,6 +77,7 @@ pub struct FaultyStore {
     writes: AtomicU64,
     hanging: AtomicU64,
     down: AtomicBool,
+    gives_way: AtomicBool,
     plan: Mutex<Vec<Planned>>,
 }
 
@@ -116,6 +117,7 @@ impl FaultyStore {
             writes: AtomicU64::new(0),
             hanging: AtomicU64::new(0),
             down: AtomicBool::new(false),
+            gives_way: AtomicBool::new(false),
             plan: Mutex::new(Vec::new()),
         }
     }
@@ -153,6 +155,17 @@ impl FaultyStore {
         self.down.store(false, Ordering::SeqCst);
     }
 
+    /// From now on every call lets other tasks of its thread go on, once before it and once after.
+    pub fn give_way(&self) {
+        self.gives_way.store(true, Ordering::SeqCst);
+    }
+
+    async fn pause(&self) {
+        if self.gives_way.load(Ordering::SeqCst) {
+            futures_lite::future::yield_now().await;
+        }
+    }
+
     fn plan(&self) -> MutexGuard<'_, Vec<Planned>> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,12 +191,15 @@ impl FaultyStore {
         call: BoxFuture<'a, StoreResult<T>>,
     ) -> BoxFuture<'a, StoreResult<T>> {
         Box::pin(async move {
+            self.pause().await;
             let fault = self.count(sort);
             if self.down.load(Ordering::SeqCst) {
                 return Err(unavailable("power is cut"));
             }
             let Some(fault) = fault else {
-                return call.await;
+                let answer = call.await;
+                self.pause().await;
+                return answer;
             };
             if fault.lands() {
                 call.await?;

@@ -25,6 +25,9 @@ const BLOCKS: usize = 256;
 /// How many checkpoints are asked for at a time: the newest is nearly always good.
 const CANDIDATES: usize = 4;
 
+/// How often it is begun anew because an ancestor was deleted meanwhile.
+const ATTEMPTS: u32 = 8;
+
 /// A version whose blocks are in the store: what a later checkpoint is compared with.
 #[derive(Clone, Debug)]
 pub(super) struct Anchor {
@@ -64,16 +67,22 @@ pub(super) async fn load(
     head: Head,
     version: u64,
 ) -> Result<Loaded, Error> {
-    match Way::new(store, version).go(head.clone()).await {
+    let (mut head, mut attempts) = (head, 0);
+    loop {
+        let error = match Way::new(store, version).go(head.clone()).await {
+            Err(error) => error,
+            done => return done,
+        };
+        attempts += 1;
         // What it read may have been cut or deleted meanwhile, which looks like damage.
-        Err(error) if is_damage(&error) => {
-            let head = Head {
-                base: store.load(&head.base.address).await?.base,
-                ..head
-            };
-            Way::new(store, version).go(head).await
+        let may_help = match &error {
+            Error::Store(StoreError::NotFound { address }) => *address != head.base.address,
+            other => is_damage(other) && attempts == 1,
+        };
+        if !may_help || attempts == ATTEMPTS {
+            return Err(error);
         }
-        done => done,
+        head.base = store.load(&head.base.address).await?.base;
     }
 }
 

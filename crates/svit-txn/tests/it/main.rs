@@ -17,6 +17,7 @@ mod faults;
 mod golden;
 mod history;
 mod hooks;
+mod keeping;
 mod limits;
 mod matrix;
 mod observers;

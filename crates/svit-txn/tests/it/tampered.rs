@@ -1,6 +1,7 @@
 //! A store whose answers pass through the test's hands.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use svit_tree::Address;
 use svit_txn::{
@@ -22,7 +23,12 @@ pub(crate) struct Tampered {
     pub(crate) inner: MemoryStore,
     records: Change<Vec<StoredRecord>>,
     heads: Change<Head>,
+    checkpoints: Change<Vec<Checkpoint>>,
     blocks: Mutex<Option<BlockChange>>,
+    /// How many records were read.
+    served: AtomicUsize,
+    /// The parts of checkpoints that were taken.
+    parts: Mutex<Vec<CheckpointPart>>,
     late: Mutex<Option<Option<Appended>>>,
 }
 
@@ -45,7 +51,25 @@ impl Tampered {
         *self.blocks.lock().unwrap() = Some(Box::new(change));
     }
 
+    pub(crate) fn checkpoints(
+        &self,
+        change: impl Fn(&Address, &mut Vec<Checkpoint>) + Send + Sync + 'static,
+    ) {
+        *self.checkpoints.lock().unwrap() = Some(Box::new(change));
+    }
+
+    /// How many records were read since this was last asked.
+    pub(crate) fn served(&self) -> usize {
+        self.served.swap(0, Ordering::SeqCst)
+    }
+
+    /// The parts of checkpoints that were taken since this was last asked.
+    pub(crate) fn parts(&self) -> Vec<CheckpointPart> {
+        std::mem::take(&mut self.parts.lock().unwrap())
+    }
+
     pub(crate) fn honest(&self) {
+        *self.checkpoints.lock().unwrap() = None;
         *self.records.lock().unwrap() = None;
         *self.heads.lock().unwrap() = None;
         *self.blocks.lock().unwrap() = None;
@@ -126,6 +150,7 @@ impl ProcessStore for Tampered {
             if let Some(change) = &*self.records.lock().unwrap() {
                 change(&address, &mut records);
             }
+            self.served.fetch_add(records.len(), Ordering::SeqCst);
             Ok(records)
         })
     }
@@ -163,7 +188,12 @@ impl ProcessStore for Tampered {
         address: &Address,
         part: CheckpointPart,
     ) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.put_checkpoint(address, part)
+        let address = address.clone();
+        Box::pin(async move {
+            self.inner.put_checkpoint(&address, part.clone()).await?;
+            self.parts.lock().unwrap().push(part);
+            Ok(())
+        })
     }
 
     fn checkpoints(
@@ -172,7 +202,15 @@ impl ProcessStore for Tampered {
         at_or_before: u64,
         limit: usize,
     ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
-        self.inner.checkpoints(address, at_or_before, limit)
+        let address = address.clone();
+        Box::pin(async move {
+            let known = self.inner.checkpoints(&address, at_or_before, limit);
+            let mut known = known.await?;
+            if let Some(change) = &*self.checkpoints.lock().unwrap() {
+                change(&address, &mut known);
+            }
+            Ok(known)
+        })
     }
 
     fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
