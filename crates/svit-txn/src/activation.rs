@@ -10,6 +10,7 @@ use svit_value::{Digest, Value};
 use crate::Error;
 use crate::calls::Made;
 use crate::guests::{Guests, script_at};
+use crate::mounts::{MountWrite, MountWritten, Mounts};
 use crate::outbox::Intent;
 use crate::ports::{PortCall, port_at};
 use crate::state::{State, Transition};
@@ -40,6 +41,9 @@ pub struct Activation {
     pub loaded: Vec<Read>,
     /// The port calls that it made, in order.
     pub ports: Vec<PortCall>,
+    /// Its writes below mounts, in order, and what became of them. They are made after the transition
+    /// is durable, up to the first that fails.
+    pub mounts: Vec<MountWritten>,
     /// Wall clock of the guest's run, the waits for ports included. Never in the root.
     pub wall: Duration,
 }
@@ -75,6 +79,7 @@ pub(crate) fn run(
     let around = Surroundings {
         guests: guests.clone(),
         calls: None,
+        mounts: Mounts::default(),
     };
     run_in(&Working::new(state, around), state, job, input)
 }
@@ -154,7 +159,9 @@ impl Finished {
         let tree = newest.rebased(started, self.draft.tree.clone())?;
         let (tree, messages) = newest.send(&tree, &self.draft.messages)?;
         let calls = self.calls.ended.clone();
-        let transition = newest.prepare_with(Source::Activation, tree, calls.clone())?;
+        let mut transition = newest.prepare_with(Source::Activation, tree, calls.clone())?;
+        let writes = &self.draft.mount_writes;
+        transition.writes.clone_from(writes);
         let paths = &transition.change.paths;
         let activation = Activation {
             output: self.output.clone(),
@@ -168,6 +175,7 @@ impl Finished {
             budget: self.budget,
             loaded: self.draft.reads.clone(),
             ports: calls,
+            mounts: writes.iter().map(MountWrite::pending).collect(),
             wall: self.wall,
         };
         Ok((transition, activation))

@@ -1,10 +1,12 @@
 //! Everything that can be wrong with a process and its transitions.
 
 use svit_tree::guest::{GuestError, HostError};
+use svit_tree::mount::MountError;
 use svit_tree::{Path, TreeError};
 use svit_value::{Digest, Text, ValueError};
 
 use crate::ids::MAX_ID_BYTES;
+use crate::mounts::{MountOutcome, MountWritten};
 use crate::{LimitExceeded, LimitKind, RecordError, StoreError};
 
 /// Why a process could not be made, read or changed. Whatever it is, nothing was changed, except
@@ -72,6 +74,29 @@ pub enum Error {
         code: Text,
         /// The hook's words for it.
         message: Text,
+    },
+    /// Nothing is attached below `/mounts` that holds this path.
+    #[error("{path}: no such mount is attached")]
+    NotAttached {
+        /// Where.
+        path: Path,
+    },
+    /// A mount refused, or failed.
+    #[error("{mount}{failure}")]
+    Mount {
+        /// The mount, `/mounts/<name>`.
+        mount: Path,
+        /// Why, with the path inside the mount.
+        failure: MountError,
+    },
+    /// A transition was committed, and one of its writes below mounts failed after that. Those before
+    /// it were made, those behind it were not tried.
+    #[error("version {version} is committed, but not all that it wrote below mounts: {}", First(.writes))]
+    MountWrites {
+        /// The version that was committed.
+        version: u64,
+        /// All writes, in order.
+        writes: Vec<MountWritten>,
     },
     /// Nobody here could await a port: the process has none attached, or its methods block, as
     /// those of [`Process`](crate::Process) do.
@@ -230,6 +255,21 @@ impl std::fmt::Display for Shown<'_> {
     }
 }
 
+struct First<'a>(&'a [MountWritten]);
+
+impl std::fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let failed = self.0.iter().find_map(|write| match &write.outcome {
+            MountOutcome::Failed(failure) => Some((&write.path, failure)),
+            _ => None,
+        });
+        match failed {
+            Some((path, failure)) => write!(f, "{path}: {failure}"),
+            None => f.write_str("they were not made"),
+        }
+    }
+}
+
 impl Error {
     /// A stable name for the sort of failure, in snake case.
     pub fn code(&self) -> &str {
@@ -244,6 +284,9 @@ impl Error {
             Self::BadScript { .. } => "bad_script",
             Self::UnknownLanguage { .. } => "unknown_language",
             Self::Refused { code, .. } => code,
+            Self::NotAttached { .. } => "not_attached",
+            Self::Mount { failure, .. } => failure.code(),
+            Self::MountWrites { .. } => "mount_write_failed",
             Self::NoPorts => "unavailable",
             Self::NoPort { .. } => "no_such_port",
             Self::Port { failure, .. } => &failure.code,

@@ -71,6 +71,7 @@ mod ids;
 mod key_value;
 mod limits;
 mod memory_store;
+mod mounts;
 mod outbox;
 mod ports;
 mod process;
@@ -80,6 +81,7 @@ mod state;
 mod store;
 mod store_ext;
 mod system;
+mod transaction;
 mod working;
 
 pub use activation::Activation;
@@ -96,9 +98,10 @@ pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
 pub use key_value::{KeyChange, KeyScan, KeyValue, KeyValueStore};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
+pub use mounts::{MountOutcome, MountWritten};
 pub use outbox::Intent;
 pub use ports::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest};
-pub use process::{Process, ProcessBuilder, Transaction};
+pub use process::{Process, ProcessBuilder};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};
 pub use store::{
@@ -108,4 +111,5 @@ pub use store::{
 };
 pub use store_ext::ProcessStoreExt;
 pub use system::API_VERSION;
+pub use transaction::Transaction;
 pub use working::{LogRecord, Read};

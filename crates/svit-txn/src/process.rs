@@ -4,17 +4,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_tree::guest::Guest;
 use svit_tree::{
-    Address, Caller, Change, IntoAddress, IntoPath, Listing, Mutation, Node, Path, Source, Stat,
-    Tree,
+    Address, Caller, Change, IntoAddress, IntoPath, Listing, Node, Path, Source, Stat, Tree,
 };
 use svit_value::{Digest, Map, Text, Value};
 
 use crate::activation::{Activation, Finished, Job, NotCommitted, run};
+use crate::committed::Committed;
 use crate::guests::{self, Guests};
 use crate::hooks::{Attachments, Hook, Hooks, News};
+use crate::mounts::Mounts;
 use crate::outbox::Intent;
 use crate::state::{State, Transition, check_size};
-use crate::working::{check_access, check_scripts};
+use crate::transaction::Transaction;
+use crate::working::check_scripts;
 use crate::{Base, BaseKind, Error, Limits, system};
 
 /// How often an activation runs again because what it read has changed meanwhile.
@@ -112,6 +114,11 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The newest version, to read several values of one and the same. It has no mounts attached.
+    pub fn committed(&self) -> Committed {
+        Committed::new(self.state(), Mounts::default())
+    }
+
     pub(crate) fn state(&self) -> State {
         self.lock().clone()
     }
@@ -146,8 +153,7 @@ impl Process {
     /// # Errors
     /// The path is malformed.
     pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
-        let path = path.into_path()?;
-        Ok(self.lock().tree.get(&path).cloned())
+        self.committed().read(path)
     }
 
     /// The sorted names of the children of `path`.
@@ -155,8 +161,7 @@ impl Process {
     /// # Errors
     /// The path is malformed.
     pub fn discover(&self, path: impl IntoPath) -> Result<Vec<Text>, Error> {
-        let path = path.into_path()?;
-        Ok(self.lock().tree.children(&path))
+        self.committed().discover(path)
     }
 
     /// One page of the names of the children of `path`: those behind `after`, at most `limit`. A
@@ -170,8 +175,7 @@ impl Process {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Listing, Error> {
-        let path = path.into_path()?;
-        Ok(self.lock().tree.discover(&path, after, limit))
+        self.committed().discover_page(path, after, limit)
     }
 
     /// Facts about `path`; none where nothing is.
@@ -179,8 +183,7 @@ impl Process {
     /// # Errors
     /// The path is malformed.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
-        let path = path.into_path()?;
-        Ok(Stat::of(&self.lock().tree, &path, Caller::Host))
+        self.committed().stat(path, Caller::Host)
     }
 
     /// Sets the value at `path`, below `/memory` or `/lib`, as one transition.
@@ -227,9 +230,9 @@ impl Process {
         let _delivery = self.news.delivery();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state();
-        let tree = Transaction::run(&state, &self.guests, edit)?;
+        let edited = Transaction::run(&state, &self.guests, Mounts::default(), edit)?;
         let newest = self.lock();
-        let transition = newest.prepare(Source::Host, newest.rebased(&state, tree)?)?;
+        let transition = newest.prepare(Source::Host, newest.rebased(&state, edited.tree)?)?;
         Ok(self.publish(newest, transition))
     }
 
@@ -375,96 +378,6 @@ pub(crate) fn fork_state(
     };
     let transition = state.prepare(Source::Fork, tree)?;
     Ok((base, transition))
-}
-
-/// Several edits of a host that become one transition. See [`Process::transact`].
-#[derive(Debug)]
-pub struct Transaction {
-    tree: Tree,
-    limits: Arc<Limits>,
-    staged: Vec<Text>,
-}
-
-impl Transaction {
-    pub(crate) fn run(
-        state: &State,
-        guests: &Guests,
-        edit: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<Tree, Error> {
-        let mut tx = Self {
-            tree: state.tree.clone(),
-            limits: state.limits.clone(),
-            staged: Vec::new(),
-        };
-        edit(&mut tx)?;
-        let wall = std::time::Duration::from_millis(state.limits.max_execution_millis);
-        check_scripts(&tx.tree, &tx.staged, guests, &tx.limits.guest_limits(wall))?;
-        Ok(tx.tree)
-    }
-
-    /// The value at `path`, the edits so far included.
-    ///
-    /// # Errors
-    /// The path is malformed.
-    pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
-        Ok(self.tree.get(&path.into_path()?).cloned())
-    }
-
-    /// Sets the value at `path`.
-    ///
-    /// # Errors
-    /// As [`Process::write`].
-    pub fn write(&mut self, path: impl IntoPath, value: impl Into<Value>) -> Result<(), Error> {
-        let (path, value) = (path.into_path()?, value.into());
-        check_access(&path, Caller::Host)?;
-        self.limits.check_value(&value, Some(&path))?;
-        self.edit(Mutation::set(path, value))
-    }
-
-    /// Sets the value at `path` if what is there has this digest; `None` expects nothing there.
-    ///
-    /// # Errors
-    /// As [`Process::write_if`].
-    pub fn write_if(
-        &mut self,
-        path: impl IntoPath,
-        value: impl Into<Value>,
-        expected: Option<Digest>,
-    ) -> Result<(), Error> {
-        let path = path.into_path()?;
-        let actual = self.tree.get(&path).map(Value::digest);
-        if actual == expected {
-            return self.write(path, value);
-        }
-        Err(match expected {
-            Some(expected) => Error::Changed {
-                path,
-                expected,
-                actual,
-            },
-            None => Error::Occupied { path },
-        })
-    }
-
-    /// Removes what is at `path`.
-    ///
-    /// # Errors
-    /// As [`Process::remove`].
-    pub fn remove(&mut self, path: impl IntoPath) -> Result<(), Error> {
-        let path = path.into_path()?;
-        check_access(&path, Caller::Host)?;
-        self.edit(Mutation::remove(path))
-    }
-
-    fn edit(&mut self, edit: Mutation) -> Result<(), Error> {
-        let tree = self.tree.apply(std::slice::from_ref(&edit))?;
-        if Node::of(&edit.path) == Some(Node::Lib) {
-            self.staged
-                .extend(edit.path.segments().nth(1).map(Text::from));
-        }
-        self.tree = tree;
-        Ok(())
-    }
 }
 
 /// Describes a new process. The first bad input is kept and returned by [`build`](Self::build).

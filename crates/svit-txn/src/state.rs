@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use svit_tree::{Address, Change, Node, Path, Source, Tree, diff};
 use svit_value::{Digest, Map, Value};
 
+use crate::mounts::MountWrite;
 use crate::ports::PortCall;
 use crate::record::ProcessTransaction;
 use crate::store::StoredRecord;
@@ -30,6 +31,8 @@ pub(crate) struct Transition {
     pub(crate) record: StoredRecord,
     pub(crate) change: Change,
     pub(crate) after: State,
+    /// Writes below mounts, to be made once it is durable.
+    pub(crate) writes: Vec<MountWrite>,
 }
 
 impl State {
@@ -80,6 +83,7 @@ impl State {
             change: Change::new(record.version, source, record.mutations, after.tree.root()),
             record: stored,
             after,
+            writes: Vec::new(),
         })
     }
 

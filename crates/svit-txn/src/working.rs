@@ -13,6 +13,7 @@ use svit_value::{Digest, Text, Value};
 
 use crate::calls::{Calls, Made};
 use crate::guests::{Guests, script_at};
+use crate::mounts::{MountWrite, Mounts, View, is_mounted};
 use crate::ports::port_at;
 use crate::state::State;
 use crate::{Error, LimitKind, Limits};
@@ -49,6 +50,8 @@ pub(crate) struct Draft {
     pub(crate) reads: Vec<Read>,
     /// Nodes of which anything was read, in the order of [`Node::ALL`].
     pub(crate) nodes_read: [bool; Node::ALL.len()],
+    /// Writes below mounts, in order; they are made once the transition is durable.
+    pub(crate) mount_writes: Vec<MountWrite>,
     /// Names below `/lib` that were written or removed.
     staged: BTreeSet<Text>,
     depth: u64,
@@ -59,6 +62,7 @@ pub(crate) struct Surroundings {
     pub(crate) guests: Guests,
     /// None where nobody could await a port.
     pub(crate) calls: Option<Calls>,
+    pub(crate) mounts: Mounts,
 }
 
 /// The host of one activation.
@@ -67,6 +71,7 @@ pub(crate) struct Working {
     limits: Arc<Limits>,
     guests: Guests,
     calls: Option<Calls>,
+    mounts: Mounts,
     meter: Meter,
     deadline: Instant,
     draft: Mutex<Draft>,
@@ -82,6 +87,7 @@ impl Working {
             messages: Vec::new(),
             reads: Vec::new(),
             nodes_read: Default::default(),
+            mount_writes: Vec::new(),
             staged: BTreeSet::new(),
             depth: 0,
         };
@@ -91,6 +97,7 @@ impl Working {
             limits: state.limits.clone(),
             guests: around.guests,
             calls: around.calls,
+            mounts: around.mounts,
             meter: Meter::new(state.limits.max_ticks),
             deadline: Instant::now() + wall,
             draft: Mutex::new(draft),
@@ -192,17 +199,40 @@ impl Working {
     }
 
     fn note_read(&self, draft: &mut Draft, path: &Path) {
+        let value = draft.tree.get(path).cloned();
+        self.note_value(draft, path, value.as_ref());
+    }
+
+    fn note_value(&self, draft: &mut Draft, path: &Path, value: Option<&Value>) {
         match Node::of(path) {
             Some(node) => draft.nodes_read[node as usize] = true,
             None => draft.nodes_read = [true; Node::ALL.len()],
         }
         if draft.reads.len() < REPORTED_READS && draft.reads.iter().all(|read| read.path != *path) {
-            let digest = draft.tree.get(path).map(Value::digest);
             draft.reads.push(Read {
                 path: path.clone(),
-                digest,
+                digest: value.map(Value::digest),
             });
         }
+    }
+
+    /// Looks below a mount, without holding on to the draft: it may take its time.
+    fn look<T>(&self, look: impl FnOnce(&View<'_>) -> Result<T, Error>) -> Result<T, HostError> {
+        let (tree, writes) = {
+            let draft = self.draft();
+            (draft.tree.clone(), draft.mount_writes.clone())
+        };
+        let view = View {
+            tree: &tree,
+            mounts: &self.mounts,
+            limits: &self.limits,
+            writes: &writes,
+        };
+        look(&view).map_err(|error| self.refuse(error))
+    }
+
+    fn buffer(&self, write: MountWrite) {
+        self.draft().mount_writes.push(write);
     }
 
     fn edit(&self, edit: Mutation) -> Result<(), Error> {
@@ -278,24 +308,41 @@ impl Host for Working {
     }
 
     fn discover(&self, path: &Path) -> Result<Vec<Text>, HostError> {
+        if is_mounted(path) {
+            return self.look(|view| view.discover(path));
+        }
         let mut draft = self.draft();
         self.note_read(&mut draft, path);
         Ok(draft.tree.children(path))
     }
 
     fn read(&self, path: &Path) -> Result<Option<Value>, HostError> {
+        if is_mounted(path) {
+            let value = self.look(|view| view.read(path))?;
+            self.note_value(&mut self.draft(), path, value.as_ref());
+            return Ok(value);
+        }
         let mut draft = self.draft();
         self.note_read(&mut draft, path);
         Ok(draft.tree.get(path).cloned())
     }
 
     fn stat(&self, path: &Path) -> Result<Value, HostError> {
+        if is_mounted(path) {
+            let stat = self.look(|view| view.stat(path, Caller::Guest))?;
+            return Ok(stat.map_or(Value::Null, |stat| stat.to_value()));
+        }
         let mut draft = self.draft();
         self.note_read(&mut draft, path);
         Ok(Stat::of(&draft.tree, path, Caller::Guest).map_or(Value::Null, |stat| stat.to_value()))
     }
 
     fn write(&self, path: &Path, value: Value) -> Result<(), HostError> {
+        if is_mounted(path) {
+            let write = self.look(|view| view.write(path, Some(value)))?;
+            self.buffer(write);
+            return Ok(());
+        }
         check_access(path, Caller::Guest)
             .and_then(|()| self.limits.check_value(&value, Some(path)))
             .and_then(|()| self.edit(Mutation::set(path.clone(), value)))
@@ -303,6 +350,12 @@ impl Host for Working {
     }
 
     fn remove(&self, path: &Path) -> Result<bool, HostError> {
+        if is_mounted(path) {
+            let write = self.look(|view| view.remove(path))?;
+            let there = write.is_some();
+            write.into_iter().for_each(|write| self.buffer(write));
+            return Ok(there);
+        }
         check_access(path, Caller::Guest).map_err(|error| self.refuse(error))?;
         if self.draft().tree.get(path).is_none() {
             return Ok(false);

@@ -12,6 +12,7 @@ use super::DurableProcess;
 use super::fork::ends_turn;
 use super::observe::Published;
 use crate::Error;
+use crate::mounts::MountWrite;
 use crate::state::{State, Transition};
 use crate::store::{Batch, EventQuery, Receipt, RecordQuery, StoreError, ThreadEvent};
 
@@ -36,6 +37,8 @@ struct InFlight {
     batch: Batch,
     after: State,
     change: Option<Change>,
+    /// Writes below mounts, to be made once it has landed.
+    writes: Vec<MountWrite>,
     next_event: u64,
 }
 
@@ -99,9 +102,14 @@ impl DurableProcess {
     ) -> Result<(), Error> {
         let events = committer.number(events);
         let next_event = committer.next_event + events.len() as u64;
-        let (records, change, after) = match transition {
-            Some(step) => (vec![step.record], Some(step.change), step.after),
-            None => (Vec::new(), None, committer.state.clone()),
+        let (records, change, after, writes) = match transition {
+            Some(step) => (
+                vec![step.record],
+                Some(step.change),
+                step.after,
+                step.writes,
+            ),
+            None => (Vec::new(), None, committer.state.clone(), Vec::new()),
         };
         let batch = Batch {
             records,
@@ -118,6 +126,7 @@ impl DurableProcess {
             batch,
             after,
             change,
+            writes,
             next_event,
         });
         let Err(error) = self.append(committer).await else {
@@ -277,6 +286,8 @@ impl DurableProcess {
         for record in &flight.batch.records {
             self.count_record(record.body.len() as u64);
         }
+        let version = committer.state.version;
+        self.inner.attached.owed.begin(version, flight.writes);
         let end = committer.next_event;
         self.inner.events_end.store(end, Ordering::Release);
         let change = flight

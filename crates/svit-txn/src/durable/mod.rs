@@ -26,9 +26,9 @@ use svit_value::{Digest, Text, Value};
 
 use crate::guests::Guests;
 use crate::hooks::News;
-use crate::process::Transaction;
 use crate::state::State;
 use crate::store::{EventQuery, ProcessStore, Receipt, ReceiptKey, ThreadEvent};
+use crate::transaction::Transaction;
 use crate::{Activation, Base, Error, Intent, Limits};
 use attach::Attached;
 use checkpoint::Checkpoints;
@@ -142,8 +142,10 @@ impl DurableProcess {
 
     /// The value at `path`, if there is one. O(depth * log n).
     ///
+    /// Below a mount it blocks for as long as the mount takes; so do the other ways to look.
+    ///
     /// # Errors
-    /// The path is malformed.
+    /// The path is malformed; the mount is not attached, or fails.
     pub fn read(&self, path: impl IntoPath) -> Result<Option<Value>, Error> {
         Ok(self.read_versioned(path)?.1)
     }
@@ -151,44 +153,41 @@ impl DurableProcess {
     /// The newest version and the value at `path` in it.
     ///
     /// # Errors
-    /// The path is malformed.
+    /// As [`read`](Self::read).
     pub fn read_versioned(&self, path: impl IntoPath) -> Result<(u64, Option<Value>), Error> {
         let path = path.into_path()?;
-        let state = self.current()?;
-        Ok((state.version, state.tree.get(&path).cloned()))
+        let newest = self.committed()?;
+        Ok((newest.version(), newest.read(path)?))
     }
 
     /// The sorted names of the children of `path`.
     ///
     /// # Errors
-    /// The path is malformed.
+    /// As [`read`](Self::read); more than `max_mount_entries` names in a mount.
     pub fn discover(&self, path: impl IntoPath) -> Result<Vec<Text>, Error> {
-        let path = path.into_path()?;
-        Ok(self.current()?.tree.children(&path))
+        self.committed()?.discover(path)
     }
 
     /// One page of the names of the children of `path`: those behind `after`, at most `limit`. A
     /// large listing costs only the page.
     ///
     /// # Errors
-    /// The path is malformed.
+    /// As [`discover`](Self::discover).
     pub fn discover_page(
         &self,
         path: impl IntoPath,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Listing, Error> {
-        let path = path.into_path()?;
-        Ok(self.current()?.tree.discover(&path, after, limit))
+        self.committed()?.discover_page(path, after, limit)
     }
 
     /// Facts about `path`; none where nothing is.
     ///
     /// # Errors
-    /// The path is malformed.
+    /// As [`read`](Self::read); a mount itself says whether it is attached.
     pub fn stat(&self, path: impl IntoPath) -> Result<Option<Stat>, Error> {
-        let path = path.into_path()?;
-        Ok(Stat::of(&self.current()?.tree, &path, Caller::Host))
+        self.committed()?.stat(path, Caller::Host)
     }
 
     /// Runs the script at `path` and commits what it did as one durable transition.
@@ -213,7 +212,8 @@ impl DurableProcess {
     /// Sets the value at `path`, below `/memory` or `/lib`, as one durable transition.
     ///
     /// # Errors
-    /// As [`Process::write`], and those of the store.
+    /// As [`Process::write`], and those of the store. Below a mount, that it is not attached or does
+    /// not grant writing; [`Error::MountWrites`] after the transition was committed.
     pub async fn write(
         &self,
         path: impl IntoPath,
@@ -229,7 +229,7 @@ impl DurableProcess {
     /// Removes what is at `path`, as one durable transition.
     ///
     /// # Errors
-    /// As [`Process::remove`], and those of the store.
+    /// As [`Process::remove`] and [`write`](Self::write).
     pub async fn remove(&self, path: impl IntoPath) -> Result<Change, Error> {
         let path = path.into_path()?;
         self.change(Operation::Remove { path }).await
@@ -249,22 +249,29 @@ impl DurableProcess {
         self.transact(|tx| tx.write_if(path, value, expected)).await
     }
 
-    /// Makes several edits as one durable transition: all of them, or none if `edit` fails.
+    /// Makes several edits as one durable transition: all of them, or none if `edit` fails. `edit`
+    /// blocks where it looks below a mount.
     ///
     /// # Errors
-    /// What `edit` returns; a limit, or a script that does not compile; those of the store.
+    /// What `edit` returns; a limit, or a script that does not compile; those of the store;
+    /// [`Error::MountWrites`] after the transition was committed.
     pub async fn transact(
         &self,
         edit: impl FnOnce(&mut Transaction) -> Result<(), Error>,
     ) -> Result<Change, Error> {
         let _delivery = self.inner.news.delivery();
         let _turn = self.inner.turn.lock().await;
+        let state = self.ready().await?.state.clone();
+        let edited = Transaction::run(&state, &self.inner.guests, self.mounts(), edit)?;
         let mut committer = self.settled().await?;
-        let tree = Transaction::run(&committer.state, &self.inner.guests, edit)?;
-        let step = committer.state.prepare(Source::Host, tree)?;
+        let tree = committer.state.rebased(&state, edited.tree)?;
+        let mut step = committer.state.prepare(Source::Host, tree)?;
+        step.writes = edited.writes;
         let change = step.change.clone();
         self.land(&mut committer, Some(step), None, Vec::new())
             .await?;
+        drop(committer);
+        self.mounts_made(change.version).await?;
         Ok(change)
     }
 

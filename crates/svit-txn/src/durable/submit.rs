@@ -12,9 +12,11 @@ use super::commit::Committer;
 use crate::activation::{Job, NotCommitted, run_in};
 use crate::guests::DEFAULT_LANGUAGE;
 use crate::ids::{MAX_ID_BYTES, is_id};
-use crate::process::{MAX_RUNS, Transaction};
+use crate::mounts::{MountWrite, Mounts};
+use crate::process::MAX_RUNS;
 use crate::state::{State, Transition};
 use crate::store::{Receipt, ReceiptKey};
+use crate::transaction::Transaction;
 use crate::working::{Surroundings, Working};
 use crate::{Activation, Error};
 
@@ -258,7 +260,8 @@ impl DurableProcess {
                     .await?
             }
             None => {
-                self.prepare_change(&operation, key.as_ref(), expected)
+                let write = self.mount_write(&operation).await?;
+                self.prepare_change(&operation, write, key.as_ref(), expected)
                     .await?
             }
         };
@@ -287,7 +290,19 @@ impl DurableProcess {
         let done_with = operation.ends_message().filter(|_| result.is_ok());
         self.land_unpinning(&mut committer, step, receipt, extras.events, done_with)
             .await?;
-        result
+        drop(committer);
+        match result {
+            Ok(Outcome::Activation(mut activation)) if !activation.mounts.is_empty() => {
+                let made = self.inner.attached.owed.made(Some(version)).await;
+                activation.mounts = made.unwrap_or(activation.mounts);
+                Ok(Outcome::Activation(activation))
+            }
+            Ok(outcome) if operation.needs_turn() => {
+                self.mounts_made(version).await?;
+                Ok(outcome)
+            }
+            result => result,
+        }
     }
 
     /// The outcome of an earlier request under the same key. To be asked under the commit lock, with
@@ -316,7 +331,7 @@ impl DurableProcess {
         key: Option<&RequestKey>,
         expected: Option<u64>,
     ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
-        let mut committer = self.settled().await?;
+        let mut committer = self.ready().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
         }
@@ -335,6 +350,7 @@ impl DurableProcess {
             let around = Surroundings {
                 guests: self.inner.guests.clone(),
                 calls,
+                mounts: self.mounts(),
             };
             let working = Working::new(&state, around);
             let abandoned = CancelOnDrop(working.clone());
@@ -370,6 +386,7 @@ impl DurableProcess {
     async fn prepare_change(
         &self,
         operation: &Operation,
+        write: Result<Option<MountWrite>, Error>,
         key: Option<&RequestKey>,
         expected: Option<u64>,
     ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
@@ -378,21 +395,31 @@ impl DurableProcess {
             return Ok((committer, Ok(replayed)));
         }
         let prepared = check_version(&committer.state, expected)
-            .and_then(|()| self.prepare_on(&committer.state, operation));
+            .and(write)
+            .and_then(|write| self.prepare_on(&committer.state, operation, write));
         Ok((committer, prepared))
     }
 
-    fn prepare_on(&self, state: &State, operation: &Operation) -> Result<Prepared, Error> {
+    fn prepare_on(
+        &self,
+        state: &State,
+        operation: &Operation,
+        write: Option<MountWrite>,
+    ) -> Result<Prepared, Error> {
         let guests = &self.inner.guests;
+        // Writes below mounts were looked at before; there are none here.
+        let edited = |edit: &dyn Fn(&mut Transaction) -> Result<(), Error>| {
+            Transaction::run(state, guests, Mounts::default(), edit).map(|edited| edited.tree)
+        };
         let (source, tree, sequence) = match operation {
+            Operation::Write { .. } | Operation::Remove { .. } if write.is_some() => {
+                (Source::Host, state.tree.clone(), None)
+            }
             Operation::Write { path, value } => {
-                let edit = |tx: &mut Transaction| tx.write(path, value.clone());
-                (Source::Host, Transaction::run(state, guests, edit)?, None)
+                let tree = edited(&|tx| tx.write(path, value.clone()))?;
+                (Source::Host, tree, None)
             }
-            Operation::Remove { path } => {
-                let edit = |tx: &mut Transaction| tx.remove(path);
-                (Source::Host, Transaction::run(state, guests, edit)?, None)
-            }
+            Operation::Remove { path } => (Source::Host, edited(&|tx| tx.remove(path))?, None),
             Operation::Enqueue { message } => {
                 let (tree, sequence) = state.enqueue(message.clone())?;
                 (Source::Inbox, tree, Some(sequence))
@@ -413,7 +440,8 @@ impl DurableProcess {
                 return Ok(Prepared::Step(None, Outcome::Noted));
             }
         };
-        let step = state.prepare(source, tree)?;
+        let mut step = state.prepare(source, tree)?;
+        step.writes.extend(write);
         let outcome = match sequence {
             Some(sequence) => Outcome::Enqueued { sequence },
             None => Outcome::Change(Box::new(step.change.clone())),

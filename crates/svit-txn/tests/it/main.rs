@@ -20,6 +20,7 @@ mod hooks;
 mod keeping;
 mod limits;
 mod matrix;
+mod mounts;
 mod observers;
 mod outbox;
 mod ports;

@@ -10,6 +10,7 @@ use svit_txn::{
 };
 use svit_value::value;
 
+use crate::mounts::Shelf;
 use crate::steps::{Seen, Steps, builder, script, seen, seen_in_memory};
 
 /// What a script has done before it fails.
@@ -124,6 +125,9 @@ fn whatever_a_script_did_before_it_fails_leaves_nothing() {
             .await
             .unwrap();
         let plain = process("plain").build().unwrap();
+        let shelf = Shelf::usual();
+        durable.attach_mount("box", shelf.clone()).await.unwrap();
+        let mounted = "write /mounts/box/new 1;remove /mounts/box/a";
         durable
             .submit(Submission::plain(Operation::Enqueue { message: 1.into() }))
             .await
@@ -135,7 +139,8 @@ fn whatever_a_script_did_before_it_fails_leaves_nothing() {
                 let row = format!("{staged}, then {failure}");
 
                 // The script is there first, as its own transition.
-                durable.write("/lib/row", script(&source)).await.unwrap();
+                let with_mount = script(&format!("{mounted};{source}"));
+                durable.write("/lib/row", with_mount).await.unwrap();
                 let (was, head) = (
                     seen(&durable),
                     memory.load(durable.address()).await.unwrap(),
@@ -144,6 +149,7 @@ fn whatever_a_script_did_before_it_fails_leaves_nothing() {
                 assert_eq!(error.code(), *code, "{row}: {error}");
                 assert_eq!(seen(&durable), was, "{row}");
                 assert_eq!(memory.load(durable.address()).await.unwrap(), head, "{row}");
+                assert_eq!(shelf.held(), Shelf::usual().held(), "{row}");
 
                 plain.write("/lib/row", script(&source)).unwrap();
                 let was = seen_in_memory(&plain);

@@ -107,6 +107,27 @@ impl Steps {
                 let entry = script(&second.replace(',', ";"));
                 host.write(&in_library(first)?, entry).map_err(hosted)?;
             }
+            // What there is, as output.
+            "give" => {
+                return host
+                    .read(&path(first)?)
+                    .map_err(hosted)
+                    .map(|v| v.or(Some(Value::Null)));
+            }
+            "names" => {
+                let names = host.discover(&path(first)?).map_err(hosted)?;
+                return Ok(Some(svit_value::List::from_values(names).unwrap().into()));
+            }
+            "facts" => {
+                let facts = host.stat(&path(first)?).map_err(hosted)?;
+                let Some(kind) = facts.get("kind").and_then(Value::as_str) else {
+                    return Ok(Some("nothing".into()));
+                };
+                let bytes = facts
+                    .get("bytes")
+                    .map_or("unknown".to_owned(), Value::to_string);
+                return Ok(Some(format!("{kind} {bytes}").into()));
+            }
             "log" => {
                 host.log(LogLevel::Info, rest.into(), Value::Null)
                     .map_err(hosted)?;
@@ -246,6 +267,9 @@ impl Guest for Steps {
         self.check(program, limits)?;
         let mut output = Value::Null;
         for line in lines(program) {
+            if line == "runtime-with" {
+                return Err(runtime(&output.to_string()));
+            }
             if let Some(value) = self.step(line, &input, &host, limits)? {
                 output = value;
             }
