@@ -1,6 +1,8 @@
-//! Patterns: what compiles finds what it says it finds, in time and ticks that are bounded.
+//! Patterns: what compiles finds what it says it finds, in time and ticks that are bounded, and in a mount the same.
 
-use svit_query::search::{Part, Pattern, SearchOptions, search};
+use svit_query::search::{
+    MountLimits, MountNode, Part, Pattern, SearchOptions, search, search_mounted,
+};
 use svit_tree::guest::Meter;
 use svit_tree::{Path, lookup};
 use svit_value::{Value, value};
@@ -55,4 +57,27 @@ pub fn check((text, regex, notes): Input<'_>) {
         &exact,
     );
     assert_eq!(again.as_ref(), Ok(&found));
+
+    // The same in a mount.
+    let root = value!({"mounts": {"m": {"kind": "fuzz"}}});
+    let mounts = |path: &Path, _: MountLimits| {
+        let inside = path.to_string();
+        Ok(match inside.strip_prefix("/mounts/m") {
+            Some("") => Some(MountNode::Entries(vec!["notes".into(), "more".into()])),
+            Some("/notes") => Some(MountNode::Elements(2)),
+            Some("/notes/0" | "/more") => Some(MountNode::Value(notes.into())),
+            Some("/notes/1") => Some(MountNode::Value("fixed text".into())),
+            _ => None,
+        })
+    };
+    let mount = Path::parse("/mounts/m").expect("a path");
+    let options = SearchOptions::default();
+    let mounted = search_mounted(&root, &mounts, &mount, &pattern, &options, &Meter::new(1 << 40));
+    let mounted = mounted.expect("enough ticks");
+    assert_eq!(mounted.nodes, found.nodes);
+    assert_eq!(mounted.hits.len(), found.hits.len());
+    for (hit, inside) in found.hits.iter().zip(&mounted.hits) {
+        assert_eq!(format!("/mounts/m{}", hit.path), inside.path.to_string());
+        assert_eq!((&hit.range, &hit.excerpt), (&inside.range, &inside.excerpt));
+    }
 }

@@ -88,3 +88,9 @@ def truncate_stream(stream): . as $n | null | stream | . as $input | if (.[0] | 
 def have_literal_numbers: true;
 def @text: tostring;
 def @json: tojson;
+def toboolean: if type == "boolean" then . elif . == "true" then true elif . == "false" then false else error("\(type) (\(tojson)) cannot be parsed as a boolean") end;
+def have_decnum: false;
+def JOIN($idx; idx_expr): [.[] | [., $idx[idx_expr]]];
+def JOIN($idx; stream; idx_expr): stream | [., $idx[idx_expr]];
+def JOIN($idx; stream; idx_expr; join_expr): stream | [., $idx[idx_expr]] | join_expr;
+def format($f): if $f == "text" then @text elif $f == "json" then @json elif $f == "csv" then @csv elif $f == "tsv" then @tsv elif $f == "html" then @html elif $f == "uri" then @uri elif $f == "urid" then @urid elif $f == "sh" then @sh elif $f == "base64" then @base64 elif $f == "base64d" then @base64d elif $f == "base32" then @base32 elif $f == "base32d" then @base32d else error("\($f) is not a valid format") end;

@@ -20,6 +20,8 @@ pub(super) fn functions() -> Vec<Run> {
         "@sh" => sh, 0;
         "@base64" => base64, 0;
         "@base64d" => base64_decoded, 0;
+        "@base32" => base32, 0;
+        "@base32d" => base32_decoded, 0;
     }
 }
 
@@ -212,6 +214,56 @@ fn base64_decoded(input: Val) -> ValR {
             "{} is not valid base64 data",
             Val::from(text).named()
         ));
+    }
+    Ok(new_text(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+const ALPHABET_32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+fn base32(input: Val) -> ValR {
+    let bytes = match input {
+        Val::Plain(Value::Bytes(bytes)) => bytes.to_vec(),
+        other => text_of(other).into_bytes(),
+    };
+    gauge::alloc(bytes.len());
+    let mut out = String::with_capacity(bytes.len() * 8 / 5 + 8);
+    for group in bytes.chunks(5) {
+        let bits = group
+            .iter()
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte))
+            << (8 * (5 - group.len()));
+        // Eight digits for five bytes, of which a part of a group fills the first.
+        let digits = (group.len() * 8).div_ceil(5);
+        for at in 0..8 {
+            let place = (bits >> (35 - 5 * at) & 31) as usize;
+            out.push(if at < digits {
+                char::from(ALPHABET_32[place])
+            } else {
+                '='
+            });
+        }
+    }
+    Ok(new_text(out))
+}
+
+fn base32_decoded(input: Val) -> ValR {
+    let text = text_of(input);
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let Some(digit) = ALPHABET_32.iter().position(|digit| *digit == byte) else {
+            return fail(format!(
+                "{} is not valid base32 data",
+                Val::from(text).named()
+            ));
+        };
+        bits = bits << 5 | digit as u32;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
     }
     Ok(new_text(String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -60,11 +60,19 @@ pub(super) fn functions() -> Vec<Run> {
         "gamma" => lgamma, 0;
         "lgamma" => lgamma, 0;
         "tgamma" => tgamma, 0;
+        "lgamma_r" => lgamma_r, 0;
+        "erf" => erf, 0;
+        "erfc" => erfc, 0;
+        "j0" => j0, 0;
+        "j1" => j1, 0;
+        "y0" => y0, 0;
+        "y1" => y1, 0;
         "logb" => logb, 0;
         "significand" => significand, 0;
         "frexp" => frexp, 0;
         "modf" => modf, 0;
         "isinfinite" => is_infinite, 0;
+        "isfinite" => is_finite, 0;
         "isnan" => is_nan, 0;
         "isnormal" => is_normal, 0;
         "pow" => pow, 2;
@@ -76,7 +84,9 @@ pub(super) fn functions() -> Vec<Run> {
         "copysign" => copysign, 2;
         "fdim" => fdim, 2;
         "drem" => drem, 2;
+        "remainder" => drem, 2;
         "nextafter" => nextafter, 2;
+        "nexttoward" => nextafter, 2;
         "ldexp" => ldexp, 2;
         "scalb" => ldexp, 2;
         "scalbln" => ldexp, 2;
@@ -175,6 +185,12 @@ of_one! {
     atanh libm::atanh;
     lgamma libm::lgamma;
     tgamma libm::tgamma;
+    erf libm::erf;
+    erfc libm::erfc;
+    j0 libm::j0;
+    j1 libm::j1;
+    y0 libm::y0;
+    y1 libm::y1;
     logb exponent;
     significand mantissa;
 }
@@ -233,6 +249,17 @@ fn modf(input: Val) -> ValR {
     };
     let parts = [Val::from(rest), Val::from(whole_part)];
     Ok(new_list(parts.map(Val::into_value).into()))
+}
+
+fn lgamma_r(input: Val) -> ValR {
+    let (log, sign) = libm::lgamma_r(need(&input)?.float());
+    let parts = [Val::from(log), Val::from(i64::from(sign))];
+    Ok(new_list(parts.map(Val::into_value).into()))
+}
+
+fn is_finite(input: Val) -> ValR {
+    // As jq has it: NaN is not infinite.
+    Ok(Val::from(!need(&input)?.float().is_infinite()))
 }
 
 fn is_infinite(input: Val) -> ValR {
