@@ -79,8 +79,8 @@
 //! wall clock is a kill switch that leaves out waits for ports.
 //!
 //! # What it does not do
-//! No I/O, no randomness, no clock that a script can see, no modules, no macros and no structs in the
-//! language. It does not commit, retry or store: that is `svit-txn`'s.
+//! No I/O, no randomness, no clock that a script can see, no modules and no macros. It does not commit, retry
+//! or store: that is `svit-txn`'s.
 //!
 //! # Features
 //! - `jq` (default): `(jq filter value)` through `svit-query`. Beside its price it costs what `svit-query`

@@ -11,6 +11,7 @@ mod numbers;
 mod order;
 mod query;
 mod results;
+mod structs;
 mod text;
 
 use svit_tree::Path;
@@ -91,6 +92,7 @@ pub(crate) fn rows() -> Vec<Row> {
         logic::rows(),
         json::rows(),
         results::rows(),
+        structs::rows(),
         query::rows(),
         glue::rows(),
     ] {

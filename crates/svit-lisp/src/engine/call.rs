@@ -102,7 +102,7 @@ pub(super) fn ticks_before(price: Price, args: &[K]) -> u64 {
     if price.input == 0 {
         return price.base;
     }
-    let read: u64 = args.iter().map(cells).sum();
+    let read = args.iter().map(cells).fold(0, u64::saturating_add);
     price
         .base
         .saturating_add(read.saturating_mul(price.input) / 8)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ketos::{ExecError, ForeignValue};
 use svit_value::{Text, Value};
@@ -11,6 +12,7 @@ use svit_value::{Text, Value};
 use super::K;
 use super::run::{Fault, Memory, Run};
 use super::spot::Spot;
+use crate::front::ir::StructDef;
 
 /// Nesting of guest-only values: mixed lists, closures, tables.
 pub(crate) const MAX_DEPTH: u32 = 32;
@@ -22,6 +24,10 @@ pub(crate) enum Body {
     Seq(Rc<Vec<K>>),
     /// A table from names to functions.
     Table(Rc<BTreeMap<Text, K>>),
+    /// A struct that the script defines.
+    StructDef(Arc<StructDef>),
+    /// A value of one, its fields in the order of the definition.
+    Struct(Arc<StructDef>, Rc<Vec<K>>),
 }
 
 pub(crate) struct Data {
@@ -58,6 +64,8 @@ impl Data {
             Body::Tree(Value::Map(_)) => "map",
             Body::Tree(_) | Body::Seq(_) => "list",
             Body::Table(_) => "dispatch-table",
+            Body::StructDef(_) => "struct-def",
+            Body::Struct(..) => "struct",
         }
     }
 }
@@ -69,6 +77,8 @@ impl Data {
             Body::Tree(value) => Body::Tree(value.clone()),
             Body::Seq(items) => Body::Seq(items.clone()),
             Body::Table(entries) => Body::Table(entries.clone()),
+            Body::StructDef(def) => Body::StructDef(def.clone()),
+            Body::Struct(def, fields) => Body::Struct(def.clone(), fields.clone()),
         };
         Self {
             body,
@@ -182,17 +192,34 @@ impl Run {
 
     /// A list of any values.
     pub(crate) fn seq(&self, items: Vec<K>) -> Result<K, Fault> {
+        let (held, size, depth) = self.extent(&items)?;
+        self.hold(Body::Seq(Rc::new(items)), held, size, depth)
+    }
+
+    /// A value of a struct.
+    pub(crate) fn structure(&self, def: Arc<StructDef>, fields: Vec<K>) -> Result<K, Fault> {
+        let (held, size, depth) = self.extent(&fields)?;
+        self.hold(Body::Struct(def, Rc::new(fields)), held, size, depth)
+    }
+
+    /// A struct, which the program holds anyway.
+    pub(crate) fn struct_def(&self, def: Arc<StructDef>) -> Result<K, Fault> {
+        self.hold(Body::StructDef(def), 64, 1, 0)
+    }
+
+    /// Bytes, cells and nesting of something that holds these values.
+    fn extent(&self, items: &[K]) -> Result<(u64, u64, u32), Fault> {
         let mut depth = 0;
         let mut held = 64;
         let mut size = 1;
-        for item in &items {
+        for item in items {
             let shape = self.shape(item)?;
             depth = depth.max(shape.depth);
             held += shape.bytes;
-            size += cells(item);
+            size = cells(item).saturating_add(size);
         }
         self.deeper(depth)?;
-        self.hold(Body::Seq(Rc::new(items)), held, size, depth + 1)
+        Ok((held, size, depth + 1))
     }
 
     /// A table of functions.

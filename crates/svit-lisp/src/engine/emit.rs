@@ -384,6 +384,7 @@ pub(crate) fn literal(scope: &Scope, run: &Run, given: &Literal) -> Result<K, Fa
         Literal::Bytes(bytes) => run.borrowed(Value::Bytes(Bytes::from(bytes.clone())))?,
         Literal::Name(name) => K::Name(scope.add_name(&format!("'{name}"))),
         Literal::Keyword(name) => K::Keyword(scope.add_name(&format!("'{name}"))),
+        Literal::Struct(def) => run.struct_def(def.clone())?,
         Literal::List(items) => {
             let items = items
                 .iter()

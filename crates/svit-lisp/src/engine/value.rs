@@ -92,6 +92,11 @@ pub(crate) fn to_tree(value: &K) -> Result<Value, Fault> {
             Some(Body::Table(_)) => {
                 return Err(conversion("a dispatch table cannot leave the script"));
             }
+            Some(Body::StructDef(_) | Body::Struct(..)) => {
+                return Err(conversion(
+                    "a struct cannot leave the script; use (value-map \"field\" (. s :field))",
+                ));
+            }
             None => return Err(conversion("a function cannot leave the script")),
         },
         K::Lambda(_) | K::Function(_) => {
@@ -212,10 +217,20 @@ pub(crate) fn equal(a: &K, b: &K) -> bool {
             (Some(a), Some(b)) => equal_items(&a, &b),
             (None, None) => match (tree(a), tree(b)) {
                 (Some(a), Some(b)) => a == b,
-                _ => false,
+                _ => equal_structs(a, b),
             },
             _ => false,
         },
+    }
+}
+
+fn equal_structs(a: &K, b: &K) -> bool {
+    match (data(a).map(|d| &d.body), data(b).map(|d| &d.body)) {
+        (Some(Body::Struct(def, fields)), Some(Body::Struct(other, others))) => {
+            def.number == other.number && fields.iter().zip(others.iter()).all(|(a, b)| equal(a, b))
+        }
+        (Some(Body::StructDef(def)), Some(Body::StructDef(other))) => def.number == other.number,
+        _ => false,
     }
 }
 

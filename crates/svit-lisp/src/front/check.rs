@@ -4,6 +4,7 @@
 mod forms;
 mod params;
 mod quote;
+mod structs;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) fn check(forms: &[Node], limits: &GuestLimits, author: Author) -> Res
     let mut checker = Checker {
         globals: Vec::new(),
         by_name: HashMap::new(),
+        structs: BTreeSet::new(),
         consts: Vec::new(),
         prelude: BTreeSet::new(),
         sites: vec![Position { line: 0, column: 0 }],
@@ -84,6 +86,8 @@ struct Frame {
 pub(super) struct Checker<'a> {
     globals: Vec<Global>,
     by_name: HashMap<Arc<str>, u32>,
+    /// Globals that are structs.
+    structs: BTreeSet<u32>,
     consts: Vec<Literal>,
     prelude: BTreeSet<u16>,
     sites: Vec<Position>,
@@ -142,10 +146,12 @@ impl Checker<'_> {
         let [head, target, ..] = items.as_slice() else {
             return Ok(());
         };
-        if head.name().is_none_or(|n| &**n != "define") {
+        let is_struct = structs::is_struct(head);
+        if !is_struct && head.name().is_none_or(|n| &**n != "define") {
             return Ok(());
         }
         let (node, arity) = match &target.kind {
+            _ if is_struct => (target, None),
             NodeKind::List(signature) => match signature.split_first() {
                 Some((name, params)) => (name, Some(arity_of(params))),
                 None => return fail(target.at, "bad_define", "write (define (name a b) body)"),
@@ -163,6 +169,9 @@ impl Checker<'_> {
         }
         let number = self.globals.len() as u32;
         self.by_name.insert(name.clone(), number);
+        if is_struct {
+            self.structs.insert(number);
+        }
         self.globals.push(Global {
             name: name.clone(),
             at: node.at,
@@ -175,6 +184,11 @@ impl Checker<'_> {
         let NodeKind::List(items) = &form.kind else {
             return Ok(Def::Effect(self.code(form)?));
         };
+        if let Some((head, args)) = items.split_first()
+            && structs::is_struct(head)
+        {
+            return self.struct_form(form.at, args);
+        }
         if items
             .first()
             .and_then(Node::name)

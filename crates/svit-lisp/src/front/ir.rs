@@ -130,7 +130,26 @@ pub(crate) enum Code {
     Lambda(Lambda),
 }
 
-/// A quoted literal, or a string too long to sit in the code.
+/// A record that a program defines.
+#[derive(Debug, PartialEq)]
+pub(crate) struct StructDef {
+    /// The number of its global, which tells it from others.
+    pub(crate) number: u32,
+    pub(crate) name: Arc<str>,
+    pub(crate) fields: Vec<(Text, FieldKind)>,
+}
+
+/// What may stand in a field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum FieldKind {
+    Any,
+    /// A kind as `type-of` names it, or `number`.
+    Kind(&'static str),
+    /// A value of the struct with this number and name.
+    Struct(u32, Arc<str>),
+}
+
+/// A quoted literal, the definition of a struct, or a string too long to sit in the code.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Literal {
     Empty,
@@ -143,4 +162,5 @@ pub(crate) enum Literal {
     Name(Arc<str>),
     Keyword(Arc<str>),
     List(Vec<Literal>),
+    Struct(Arc<StructDef>),
 }

@@ -23,6 +23,7 @@ const FORMS: &[&str] = &[
     "quote",
     "quasiquote",
     "call-self",
+    "struct",
     "else",
     "null",
 ];
@@ -34,8 +35,8 @@ const ADVICE: &[(&str, &str)] = &[
         "macros are not supported; write a function with (define (name a b) body)",
     ),
     (
-        "struct",
-        "structs are not supported; use a map: (value-map \"x\" 1 \"y\" 2) and (map-get p \"x\")",
+        "new",
+        "write (new point :x 1 :y 2) after (struct point ((x integer) (y integer))) at top level",
     ),
     ("const", "const is not supported; write (define name value)"),
     (
@@ -168,7 +169,7 @@ pub(super) fn binding(name: &str) -> Option<String> {
         ));
     }
     match name {
-        "macro" | "struct" | "const" | "use" | "export" | "set-module-doc" | "+-" => {
+        "macro" | "const" | "use" | "export" | "set-module-doc" | "+-" => {
             Some(format!("`{name}` is reserved; choose another name"))
         }
         _ => None,

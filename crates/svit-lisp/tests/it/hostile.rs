@@ -23,11 +23,86 @@ const ROWS: &[(&str, &str)] = &[
     ("(path \"x\")", "refused_form"),
     ("(random)", "refused_form"),
     ("(is 'integer 1)", "unknown_name"),
-    ("(new input)", "unknown_name"),
+    ("(new input)", "bad_new"),
     ("(eval '(+ 1 2))", "unknown_name"),
     ("(compile 1)", "unknown_name"),
     ("(inf)", "unknown_name"),
     ("(nan)", "unknown_name"),
+    // Sizes that no 64 bits hold.
+    (
+        "(define (grow n l) (if (= n 0) l (grow (- n 1) (list l l l l l l l l upper)))) (define (main i) (= (grow 30 1) (grow 30 1)))",
+        "out_of_ticks",
+    ),
+    (
+        "(define (grow n l) (if (= n 0) l (grow (- n 1) (list l l l l l l l l upper)))) (define (main i) (list (length (grow 30 1)) (= (grow 30 1) 1 (grow 30 1))))",
+        "out_of_ticks",
+    ),
+    (
+        "(define (grow n l) (if (= n 0) l (grow (- n 1) (list l l l l l l l l)))) (define (main i) (= (grow 30 1) (grow 30 1)))",
+        "max_guest_memory",
+    ),
+    (
+        "(define (grow n l) (if (= n 0) l (grow (- n 1) (value-map \"a\" l \"b\" l \"c\" l \"d\" l)))) (define (main i) (map-keys (grow 60 1)))",
+        "max_guest_memory",
+    ),
+    // Structs.
+    (
+        "(struct box ((v any))) (define (nest n s) (if (= n 0) s (nest (- n 1) (new box :v s)))) (define (main i) (type-of (nest 100 1)))",
+        "max_closure_depth",
+    ),
+    (
+        "(struct box ((v any))) (define (nest n s) (if (= n 0) s (nest (- n 1) (new box :v s)))) (define (main i) (= (nest 30 1) (nest 30 1)))",
+        "=true",
+    ),
+    (
+        "(struct box ((v any))) (define (keep n l) (if (= n 0) l (keep (- n 1) (list l (new box :v l))))) (define (main i) (keep 100 ()))",
+        "max_closure_depth",
+    ),
+    (
+        "(struct two ((a any) (b any))) (define (dbl n s) (if (= n 0) s (dbl (- n 1) (new two :a s :b s)))) (define (main i) (= (dbl 30 1) (dbl 30 1)))",
+        "out_of_ticks",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (safe-call (lambda () (. (new p :x 1) :y))))",
+        "={\"error\":\".: `p` has no field :y\",\"ok\":false}",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (apply . (list 1)))",
+        "wrong_arity",
+    ),
+    (
+        "(struct p ((x p))) (define (main i) (new p :x null))",
+        "wrong_type",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (map p '(1)))",
+        "wrong_type",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (value-map \"p\" p))",
+        "conversion",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (json-stringify (new p :x 1)))",
+        "conversion",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (log-info! \"x\" (new p :x 1)))",
+        "conversion",
+    ),
+    (
+        "(struct p ((x any))) (define (main i) (to-string (new p :x 1)))",
+        "conversion",
+    ),
+    (
+        "(struct p ((x any))) (struct p ((y any))) (define (main i) 1)",
+        "defined_twice",
+    ),
+    (
+        "(struct %p ((x any))) (define (main i) 1)",
+        "shadows_builtin",
+    ),
+    ("(define (f new) (+ new 1)) (define (main i) (f 1))", "=2"),
     // Forms in the wrong place or shape.
     ("(if)", "bad_if"),
     ("(if 1 2 3 4)", "bad_if"),

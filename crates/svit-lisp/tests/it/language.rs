@@ -194,3 +194,118 @@ fn places_count_lines_and_characters() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn structs() {
+    const POINT: &str = "(struct point ((x integer) (y number))) (struct line \"Two points.\" ((from point) (to point) (note any))) ";
+    for (body, expected) in [
+        ("(. (new point :x 1 :y 2.5) :y)", "2.5"),
+        ("(. (new point :y 2 :x 1) :x)", "1"),
+        (
+            "(let ((p (new point :x 1 :y 2)) (q (.= p :y 7))) (list (. p :y) (. q :y) (. q :x)))",
+            "[2,7,1]",
+        ),
+        (
+            "(map (lambda (p) (. p :x)) (list (new point :x 1 :y 2) (new point :x 3 :y 4)))",
+            "[1,3]",
+        ),
+        (
+            "(let ((l (new line :from (new point :x 1 :y 2) :to (new point :x 3 :y 4) :note \"n\"))) (. (. l :to) :y))",
+            "4",
+        ),
+        (
+            "(list (= (new point :x 1 :y 2) (new point :y 2.0 :x 1)) (= (new point :x 1 :y 2) (new point :x 2 :y 2)) (/= point line) (= point point))",
+            "[true,false,true,true]",
+        ),
+        (
+            "(let ((p (new point :x 1 :y 2))) (list (is-instance point p) (is-instance line p) (is-instance point 1) (type-of p) (type-of point)))",
+            "[true,false,false,\"struct\",\"struct-def\"]",
+        ),
+        ("(if (is-instance point 1) 1 2)", "2"),
+        ("(if (= (new point :x 1 :y 2) 3) 1 2)", "2"),
+        (
+            "(new point :x 1 :y 2)",
+            "Conversion conversion: /lib/test.svit-script:1:127: a struct cannot leave the script; use (value-map \"field\" (. s :field))",
+        ),
+        ("(list (new point :x 1 :y 2))", "Conversion conversion:"),
+        ("point", "Conversion conversion:"),
+        (
+            "(do (write \"/memory/p\" (new point :x 1 :y 2)) 1)",
+            "Conversion conversion:",
+        ),
+        (
+            "(value-map \"p\" (new point :x 1 :y 2))",
+            "Conversion conversion:",
+        ),
+        (
+            "(new point :x 1)",
+            "missing_field: /lib/test.svit-script:1:127: `point` needs a value for :y",
+        ),
+        ("(new point :x 1 :y 2 :z 3)", "no_field: "),
+        ("(new point :x 1 :x 1 :y 2)", "duplicate_keyword: "),
+        (
+            "(new point :x 1.5 :y 2)",
+            ": the field :x of `point` is integer, found float",
+        ),
+        (
+            "(new line :from 1 :to 1 :note 1)",
+            ": the field :from of `line` is point, found integer",
+        ),
+        ("(new point :x 1 :y)", "bad_keywords: "),
+        (
+            "(new point 1 2)",
+            ": a field is named by a keyword such as :x, found integer",
+        ),
+        (
+            "(new 1 :x 1)",
+            "bad_new: /lib/test.svit-script:1:132: write (new point :x 1 :y 2) after (struct point ((x integer) (y integer))) at top level",
+        ),
+        (
+            "(. (value-map \"x\" 1) :x)",
+            ".: argument 1 should be a struct value made by (new struct :field value), found map",
+        ),
+        (
+            "(.= (new point :x 1 :y 2) :x \"a\")",
+            ".=: the field :x of `point` is integer, found string",
+        ),
+        ("(point :x 1 :y 2)", "wrong_type: "),
+        (
+            "(< (new point :x 1 :y 2) (new point :x 1 :y 3))",
+            "not_comparable: ",
+        ),
+        (
+            "(struct inner ((a any)))",
+            "nested_define: /lib/test.svit-script:1:127: struct stands only at top level, like define",
+        ),
+    ] {
+        let source = format!("{POINT}(define (main input) {body})");
+        let found = show(&source, Value::Null);
+        assert!(
+            found == expected || found.contains(expected) && !expected.is_empty(),
+            "{body}\n{found}\n{expected}"
+        );
+    }
+    for (top, expected) in [
+        ("(struct)", "bad_struct: "),
+        ("(struct p)", "bad_struct: "),
+        ("(struct p (x))", "bad_struct: "),
+        ("(struct p ((x)))", "bad_struct: "),
+        ("(struct p ((x integer y)))", "bad_struct: "),
+        ("(struct 1 ())", "expected_name: "),
+        ("(struct list ())", "shadows_builtin: "),
+        ("(struct main ((x any)))", "defined_twice: "),
+        ("(struct p ((x any) (x any)))", "defined_twice: "),
+        (
+            "(struct p ((x money)))",
+            "unknown_kind: /lib/test.svit-script:1:15: `money` is no kind; write any, null, boolean,",
+        ),
+        ("(struct p ((x f)))", "unknown_kind: "),
+    ] {
+        let source = format!("{top} (define (f) 1) (define (main input) 1)");
+        let found = show(&source, Value::Null);
+        assert!(found.contains(expected), "{top}\n{found}");
+    }
+    // Used before its definition has run.
+    let early = "(define a (new p :x 1)) (struct p ((x any))) (define (main input) 1)";
+    assert!(show(early, Value::Null).contains("not_yet_defined: "));
+}

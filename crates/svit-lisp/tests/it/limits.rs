@@ -144,7 +144,7 @@ fn killers() -> Vec<(&'static str, String, &'static str)> {
         ("main that is a value", "(define main 1) (define x (main))".into(), "no_main"),
         ("use", "(use random (random))".into(), "refused_form"),
         ("print", "(println \"x\")".into(), "refused_form"),
-        ("struct", "(struct P ((x integer)))".into(), "refused_form"),
+        ("struct", "(struct P ((x integer)))".into(), "nested_define"),
         ("a NUL outside strings", "(list \u{0} 1)".into(), "bad_character"),
         ("an unclosed string", "(list \"abc)".into(), "unclosed_string"),
         ("a bad escape", "\"\\q\"".into(), "bad_escape"),

@@ -7,7 +7,7 @@ use svit_tree::guest::Position;
 use super::super::ir::Code;
 use super::super::node::{Node, NodeKind};
 use super::super::refuse;
-use super::{Checker, Frame, MAX_ARGUMENTS, Result, fail};
+use super::{Checker, Frame, MAX_ARGUMENTS, Result, fail, structs};
 
 impl Checker<'_> {
     /// The special forms; none if `name` is not one.
@@ -46,6 +46,8 @@ impl Checker<'_> {
                 }
                 _ => return fail(at, "bad_lambda", "write (lambda (a b) body)"),
             },
+            "struct" => return structs::nested(at),
+            "new" => self.new_form(at, args)?,
             "cond" => self.cond(at, args)?,
             "case" => self.case(at, args)?,
             "and" | "or" => {
