@@ -12,6 +12,8 @@ use crate::common::{Model, address, busy_wal};
 
 const ROLE: &str = "SVIT_STORE_TEST_ROLE";
 const PATH: &str = "SVIT_STORE_TEST_PATH";
+/// Where a child's random numbers begin.
+pub(crate) const SEED: &str = "SVIT_STORE_TEST_SEED";
 
 /// How many processes the committing child works on.
 pub(crate) const PROCESSES: usize = 8;
@@ -68,7 +70,7 @@ pub(crate) fn lines(child: &mut Child) -> std::thread::JoinHandle<Vec<String>> {
     })
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_another_program() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else {
         return;
@@ -91,12 +93,16 @@ async fn in_another_program() {
             std::future::pending::<()>().await;
         }
         "commit" => commit(path).await,
+        "live" => {
+            let seed = std::env::var(SEED).unwrap().parse().unwrap();
+            crate::lives::live(path, seed).await;
+        }
         "fill" => fill(path).await,
         other => panic!("no role {other}"),
     }
 }
 
-async fn say(line: &str) {
+pub(crate) async fn say(line: &str) {
     // One write: a line is whole or not there when this program is killed.
     let mut out = tokio::io::stdout();
     out.write_all(format!("> {line}\n").as_bytes())

@@ -20,6 +20,7 @@ mod garbage;
 mod golden;
 mod grown;
 mod kill;
+mod lives;
 mod open;
 mod process;
 mod under;
