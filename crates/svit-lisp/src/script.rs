@@ -1,7 +1,7 @@
 //! `Script`: what stands under `/lib`, as a value and as a type.
 
-use svit_tree::guest::Program;
-use svit_value::{Map, Text, Value, ValueError};
+use svit_tree::guest::{LibraryEntry, Program};
+use svit_value::{Text, Value, ValueError};
 
 use crate::{LANGUAGE, LispError};
 
@@ -51,15 +51,12 @@ impl Script {
     /// # Errors
     /// None for a script of three texts; the value crate's type is passed on.
     pub fn to_value(&self) -> Result<Value, ValueError> {
-        let mut map = Map::new();
-        map.insert("source", self.source.clone())?;
-        if let Some(documentation) = &self.documentation {
-            map.insert("documentation", documentation.clone())?;
-        }
-        if self.language.as_str() != LANGUAGE {
-            map.insert("language", self.language.clone())?;
-        }
-        Ok(Value::Map(map))
+        let entry = LibraryEntry {
+            source: self.source.clone(),
+            documentation: self.documentation.clone(),
+            language: (self.language.as_str() != LANGUAGE).then(|| self.language.clone()),
+        };
+        entry.to_value()
     }
 
     /// Reads the map that stands under `/lib`.
@@ -68,39 +65,14 @@ impl Script {
     /// [`LispError::NotAScript`] if it is no map, has no source, has a field of another kind, or a field
     /// that no script has.
     pub fn from_value(value: &Value) -> Result<Self, LispError> {
-        let fail = |problem: String| LispError::NotAScript { problem };
-        let Some(map) = value.as_map() else {
-            return Err(fail(format!(
-                "expected a map with a source, found a {}",
-                value.kind()
-            )));
-        };
-        let mut script = Self::new("");
-        let mut found = false;
-        for (key, value) in map.iter() {
-            let Some(text) = value.as_text().cloned() else {
-                return Err(fail(format!(
-                    "{} should be text",
-                    crate::error::clip(key, 80)
-                )));
-            };
-            match key.as_str() {
-                "source" => {
-                    script.source = text;
-                    found = true;
-                }
-                "documentation" => script.documentation = Some(text),
-                "language" => script.language = text,
-                other => {
-                    let other = crate::error::clip(other, 80);
-                    return Err(fail(format!("it has no field \"{other}\"")));
-                }
-            }
-        }
-        if !found {
-            return Err(fail("it has no source".into()));
-        }
-        Ok(script)
+        let entry = LibraryEntry::from_value(value).map_err(|error| LispError::NotAScript {
+            problem: error.to_string(),
+        })?;
+        Ok(Self {
+            source: entry.source,
+            documentation: entry.documentation,
+            language: entry.language.unwrap_or_else(|| Text::from(LANGUAGE)),
+        })
     }
 
     /// The script as a program; `name` is the path it stands at, for diagnostics.

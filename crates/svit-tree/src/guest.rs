@@ -10,6 +10,10 @@ use svit_value::{Text, Value, ValueLimits};
 
 use crate::Path;
 
+mod entry;
+
+pub use entry::{EntryError, LibraryEntry};
+
 /// The tick budget of one activation.
 ///
 /// A tick is the unit of guest work; it is counted the same on every machine, build and run. One

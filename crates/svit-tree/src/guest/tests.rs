@@ -84,3 +84,45 @@ fn what_nothing_may_swallow() {
     assert!(!of(HostError::soft("c", "m")).is_hard());
     assert!(of(OutOfTicks { budget: 1 }.into()).is_hard());
 }
+
+#[test]
+fn a_library_entry_is_read_strictly() {
+    use svit_value::value;
+    for (value, expected) in [
+        (value!({"source": "x"}), None),
+        (
+            value!({"source": "x", "documentation": "d", "language": "l"}),
+            None,
+        ),
+        (
+            value!("x"),
+            Some("expected a map with a source, found text"),
+        ),
+        (value!({}), Some("it has no source")),
+        (value!({"documentation": "d"}), Some("it has no source")),
+        (
+            value!({"source": 1}),
+            Some("source should be text, found int"),
+        ),
+        (
+            value!({"source": "x", "language": null}),
+            Some("language should be text, found null"),
+        ),
+        (
+            value!({"source": "x", "Source": "y"}),
+            Some("it has no field \"Source\""),
+        ),
+    ] {
+        let read = LibraryEntry::from_value(&value);
+        assert_eq!(
+            read.as_ref().err().map(ToString::to_string).as_deref(),
+            expected
+        );
+        if let Ok(entry) = read {
+            assert_eq!(entry.to_value().unwrap(), value);
+        }
+    }
+    let long = value!({("é".repeat(100)): "x"});
+    let error = LibraryEntry::from_value(&long).unwrap_err().to_string();
+    assert_eq!(error, format!("it has no field \"{}\"", "é".repeat(40)));
+}
