@@ -14,8 +14,9 @@ use std::fmt;
 use regex_automata::hybrid::dfa::DFA;
 use regex_automata::meta;
 use regex_automata::nfa::thompson::{self, WhichCaptures};
-use regex_syntax::ast::{self, Ast, ClassSetBinaryOp, ClassSetItem};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::ast::{
+    self, Ast, ClassSetBinaryOp, ClassSetItem, RepetitionKind, RepetitionRange,
+};
 
 pub(crate) use scan::Scratch;
 
@@ -23,6 +24,8 @@ use crate::{PatternLimit, QueryError};
 
 /// Nesting of groups and repetitions; bounds the recursion over the parsed pattern.
 const MAX_NESTING: u32 = 64;
+/// What the engine has for a character at most, but for classes of many ranges.
+const STATES_PER_POSITION: u64 = 4;
 
 /// How a pattern is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +43,8 @@ pub(crate) struct Limits {
     pub(crate) compiled: usize,
     /// Memory that it may use for what it learns while it runs.
     pub(crate) cache: usize,
+    /// Whether somebody wants to know where groups are. They take memory, and are left out otherwise.
+    pub(crate) groups: bool,
 }
 
 /// A compiled pattern, with what is known about it.
@@ -51,6 +56,9 @@ pub(crate) struct Linear {
     /// The characters that it can be waiting for at once.
     pub(crate) cost: u64,
     pub(crate) matches_empty: bool,
+    /// Bytes of the table of groups that a search may need: a place for each group in each state.
+    #[cfg_attr(not(feature = "jq"), allow(dead_code, reason = "only jq has groups"))]
+    pub(crate) groups_bytes: usize,
 }
 
 impl fmt::Debug for Linear {
@@ -84,9 +92,10 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         .map_err(|error| bad(error.span().start.offset, error.kind().to_string()))?;
     let classes = ast::visit(&parsed, Classes(0)).unwrap_or(usize::MAX);
     check(PatternLimit::Classes, limits.classes as u64, classes as u64)?;
-    let hir = ascii::translate(pattern, &parsed, flags)?;
-    let cost = positions(&hir).max(1);
+    let size = Size::of(&parsed);
+    let cost = size.positions.max(1);
     check(PatternLimit::Positions, limits.positions, cost)?;
+    let hir = ascii::translate(pattern, &parsed, flags, limits.groups)?;
     let too_large = |actual| QueryError::PatternTooLarge {
         limit: PatternLimit::Compiled,
         allowed: limits.compiled as u64,
@@ -111,6 +120,7 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         )
         .build_from_hir(&hir)
         .map_err(|_| too_large(None))?;
+    let groups = regex.group_info().all_group_len();
     let steps = DFA::builder()
         .configure(
             DFA::config()
@@ -124,6 +134,7 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         steps,
         cost,
         matches_empty: hir.properties().minimum_len() == Some(0),
+        groups_bytes: size.table(groups),
     })
 }
 
@@ -183,22 +194,76 @@ impl ast::Visitor for Classes {
     }
 }
 
-/// How many characters the pattern can be waiting for at once: each costs a step for each byte of
-/// text in the worst case, whatever the engine does to be faster. The nesting limit bounds recursion.
-fn positions(hir: &Hir) -> u64 {
-    match hir.kind() {
-        HirKind::Empty => 0,
-        HirKind::Literal(literal) => literal.0.len() as u64,
-        HirKind::Class(_) | HirKind::Look(_) => 1,
-        HirKind::Capture(capture) => positions(&capture.sub),
-        HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min).max(repetition.min);
-            positions(&repetition.sub).saturating_mul(u64::from(times.max(1)))
-        }
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().map(positions).fold(0, u64::saturating_add)
+/// The size of a pattern with its repetitions counted out, taken from how it is written and not from what a version of
+/// the engine makes of it.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// How many characters it can be waiting for at once: each costs a step for each byte of text in the worst case,
+    /// whatever the engine does to be faster.
+    positions: u64,
+    groups: u64,
+}
+
+impl Size {
+    fn of_all(parts: &[Ast]) -> Self {
+        parts
+            .iter()
+            .map(Self::of)
+            .fold(Self::default(), |a, b| Self {
+                positions: a.positions.saturating_add(b.positions),
+                groups: a.groups.saturating_add(b.groups),
+            })
+    }
+
+    /// The nesting limit bounds recursion.
+    fn of(pattern: &Ast) -> Self {
+        let positions = |positions| Self {
+            positions,
+            groups: 0,
+        };
+        match pattern {
+            Ast::Empty(_) | Ast::Flags(_) => positions(0),
+            Ast::Literal(literal) => positions(literal.c.len_utf8() as u64),
+            Ast::Dot(_) | Ast::Assertion(_) => positions(1),
+            Ast::ClassUnicode(_) | Ast::ClassPerl(_) | Ast::ClassBracketed(_) => positions(1),
+            Ast::Repetition(repetition) => {
+                let once = Self::of(&repetition.ast);
+                let times = times(&repetition.op.kind);
+                Self {
+                    positions: once.positions.saturating_mul(times),
+                    groups: once.groups.saturating_mul(times),
+                }
+            }
+            Ast::Group(group) => {
+                let inside = Self::of(&group.ast);
+                Self {
+                    groups: inside.groups.saturating_add(group.is_capturing().into()),
+                    ..inside
+                }
+            }
+            Ast::Alternation(either) => Self::of_all(&either.asts),
+            Ast::Concat(parts) => Self::of_all(&parts.asts),
         }
     }
+
+    /// About the bytes of the table in which a search keeps where each of so many groups is, in each state.
+    fn table(self, groups: usize) -> usize {
+        let states = self.positions.saturating_mul(STATES_PER_POSITION);
+        let states = states.saturating_add(self.groups.saturating_mul(2));
+        // A start and an end of each, in the states now and in those next.
+        let table = states.saturating_mul(groups as u64 * 32);
+        usize::try_from(table).unwrap_or(usize::MAX)
+    }
+}
+
+/// How often a repetition has its part in the compiled pattern.
+fn times(kind: &RepetitionKind) -> u64 {
+    let times = match kind {
+        RepetitionKind::ZeroOrOne | RepetitionKind::ZeroOrMore | RepetitionKind::OneOrMore => 1,
+        RepetitionKind::Range(RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n)) => *n,
+        RepetitionKind::Range(RepetitionRange::Bounded(_, n)) => *n,
+    };
+    u64::from(times.max(1))
 }
 
 #[cfg(test)]

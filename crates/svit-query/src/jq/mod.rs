@@ -7,7 +7,7 @@
 //! # Price
 //! 200 ticks for asking, then 1 for each evaluation of a term and each element that is iterated over, compared
 //! or sorted, and 1 for each 64 bytes of values that are made or looked at. A regular expression costs 2,000
-//! ticks when a run meets it first, and then, for each match and the look that finds no more, `1 + n * cost / 64`,
+//! ticks when a run meets it first, and 1 for each 64 bytes of its table of groups, and then, for each match and the look that finds no more, `1 + n * cost / 64`,
 //! where `n` is the number of bytes that are read until it is known where the match ends, and `cost` the number of
 //! characters it can be waiting for. All this is the same on every machine and in every build.
 //!

@@ -16,9 +16,15 @@ use crate::QueryError;
 
 /// # Errors
 /// [`QueryError::UnicodeClass`]; [`QueryError::BadPattern`] for the flag `u`.
-pub(super) fn translate(pattern: &str, parsed: &Ast, flags: Flags) -> Result<Hir, QueryError> {
+pub(super) fn translate(
+    pattern: &str,
+    parsed: &Ast,
+    flags: Flags,
+    groups: bool,
+) -> Result<Hir, QueryError> {
     let mut reader = Reader {
         pattern,
+        groups,
         state: State {
             ignore_case: flags.ignore_case,
             dot_matches_new_line: flags.dot_matches_new_line,
@@ -40,6 +46,8 @@ struct State {
 
 struct Reader<'a> {
     pattern: &'a str,
+    /// Whether groups are told of.
+    groups: bool,
     state: State,
 }
 
@@ -127,6 +135,9 @@ impl Reader<'_> {
         }
         let sub = self.node(&group.ast)?;
         self.state = outer;
+        if !self.groups {
+            return Ok(sub);
+        }
         let (index, name) = match &group.kind {
             GroupKind::CaptureIndex(index) => (*index, None),
             GroupKind::CaptureName { name, .. } => (name.index, Some(name.name.as_str().into())),

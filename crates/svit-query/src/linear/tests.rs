@@ -14,6 +14,7 @@ const LIMITS: Limits = Limits {
     positions: 2_000,
     compiled: 1 << 20,
     cache: 1 << 20,
+    groups: true,
 };
 
 fn compiled(pattern: &str) -> Linear {
@@ -267,6 +268,34 @@ fn work_that_is_not_linear_is_charged_for() {
     let (ten_found, ten_ticks) = all("a(?:.*b)?", &"a".repeat(10_000));
     assert_eq!(ten_found, 10_000);
     assert!(ten_ticks > 80 * ticks, "{ticks}, {ten_ticks}");
+}
+
+#[test]
+fn groups_are_counted_and_can_be_left_out() {
+    let bytes = |pattern: &str, groups: bool| {
+        let limits = Limits { groups, ..LIMITS };
+        compile(pattern, Flags::default(), &limits)
+            .unwrap()
+            .groups_bytes
+    };
+    // The whole match is a group.
+    let one = bytes("a", true);
+    assert!(bytes("(a)", true) > 2 * one && bytes("(a)", true) < 10 * one);
+    let many = format!("(?:{}){{100}}", "()".repeat(100));
+    assert!(bytes(&many, true) > 10_000 * 200 * 16);
+    assert!(bytes(&many, false) < 1_000_000);
+    // As the engine has it: each group is where it should be.
+    let linear = compiled("(?<x>a)(b)?|c");
+    let names: Vec<_> = linear.group_names().collect();
+    assert_eq!(names, [None, Some("x"), None]);
+    let free = |_| Ok::<(), Infallible>(());
+    let Ok(found) = linear.captures_at(&mut linear.scratch(), "-a", 0, free);
+    let spans: Vec<_> = found
+        .unwrap()
+        .iter()
+        .map(|span| span.map(|span| span.range()))
+        .collect();
+    assert_eq!(spans, [Some(1..2), Some(1..2), None]);
 }
 
 #[test]

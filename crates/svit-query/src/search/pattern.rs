@@ -93,6 +93,7 @@ impl Pattern {
             positions: MAX_PATTERN_POSITIONS,
             compiled: MAX_PATTERN_COMPILED_BYTES,
             cache: MAX_CACHE_BYTES,
+            groups: false,
         };
         let linear = linear::compile(pattern, Flags::default(), &limits)?;
         if linear.matches_empty {

@@ -31,6 +31,7 @@ const LIMITS: Limits = Limits {
     positions: 500,
     compiled: 256 << 10,
     cache: 256 << 10,
+    groups: true,
 };
 /// The most patterns that one run may compile.
 const MAX_PATTERNS: usize = 64;
@@ -39,18 +40,29 @@ const COMPILE: u64 = 2_000;
 
 thread_local! {
     static COMPILED: RefCell<BTreeMap<(Text, Text), Rc<Pattern>>> = const { RefCell::new(BTreeMap::new()) };
+    /// What the last pattern has learnt; of one only, since it may be megabytes.
+    static LEARNT: RefCell<Option<(Rc<Pattern>, Scratch)>> = const { RefCell::new(None) };
 }
 
 /// Forgets the patterns, so that the next run pays for its own.
 pub(crate) fn forget() {
+    LEARNT.set(None);
     COMPILED.with_borrow_mut(BTreeMap::clear);
 }
 
 struct Pattern {
     linear: Linear,
-    scratch: RefCell<Scratch>,
     global: bool,
     skip_empty: bool,
+}
+
+/// Looks with what the pattern has learnt, if it was the last.
+fn learning<T>(pattern: &Rc<Pattern>, look: impl FnOnce(&mut Scratch) -> T) -> T {
+    let last = LEARNT.take().filter(|(last, _)| Rc::ptr_eq(last, pattern));
+    let mut scratch = last.map_or_else(|| pattern.linear.scratch(), |(_, scratch)| scratch);
+    let result = look(&mut scratch);
+    LEARNT.set(Some((Rc::clone(pattern), scratch)));
+    result
 }
 
 fn pattern(regex: &Val, flags: &Val) -> ValR<Rc<Pattern>> {
@@ -77,6 +89,7 @@ fn pattern(regex: &Val, flags: &Val) -> ValR<Rc<Pattern>> {
     }
     gauge::charge(COMPILE);
     let new = Rc::new(compile(regex, &key.1)?);
+    gauge::alloc(new.linear.groups_bytes);
     COMPILED.with_borrow_mut(|known| known.insert(key, new.clone()));
     Ok(new)
 }
@@ -97,7 +110,6 @@ fn compile(regex: &str, flags: &str) -> ValR<Pattern> {
     }
     match linear::compile(regex, how, &LIMITS) {
         Ok(linear) => Ok(Pattern {
-            scratch: RefCell::new(linear.scratch()),
             linear,
             global,
             skip_empty,
@@ -113,18 +125,16 @@ fn charge(ticks: u64) -> Result<(), Infallible> {
 }
 
 impl Pattern {
-    fn is_match(&self, text: &str) -> bool {
-        let mut scratch = self.scratch.borrow_mut();
-        let Ok(found) = self.linear.is_match(&mut scratch, text, charge);
-        found
-    }
-
     /// All matches, or the first.
-    fn each(&self, text: &str, mut found: impl FnMut(&Captures, Range<usize>)) {
-        let mut scratch = self.scratch.borrow_mut();
+    fn each(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        mut found: impl FnMut(&Captures, Range<usize>),
+    ) {
         let mut from = 0;
         loop {
-            let Ok(captures) = self.linear.captures_at(&mut scratch, text, from, charge);
+            let Ok(captures) = self.linear.captures_at(scratch, text, from, charge);
             let whole = captures.as_ref().and_then(Captures::get_match);
             let (Some(captures), Some(whole)) = (&captures, whole) else {
                 return;
@@ -150,7 +160,10 @@ fn matches(input: Val, regex: Val, flags: Val, test: Val) -> ValR {
     let text = input.need_text("cannot be matched, as it is not a string")?;
     let pattern = pattern(&regex, &flags)?;
     if jaq_core::ValT::as_bool(&test) && !pattern.skip_empty {
-        return Ok(Val::from(pattern.is_match(text)));
+        let Ok(found) = learning(&pattern, |scratch| {
+            pattern.linear.is_match(scratch, text, charge)
+        });
+        return Ok(Val::from(found));
     }
     let mut all = Vec::new();
     let mut places = Places {
@@ -158,8 +171,10 @@ fn matches(input: Val, regex: Val, flags: Val, test: Val) -> ValR {
         byte: 0,
         characters: 0,
     };
-    pattern.each(text, |captures, _| {
-        all.push(describe(&pattern, captures, &mut places));
+    learning(&pattern, |scratch| {
+        pattern.each(scratch, text, |captures, _| {
+            all.push(describe(&pattern, captures, &mut places));
+        });
     });
     Ok(if jaq_core::ValT::as_bool(&test) {
         Val::from(!all.is_empty())
@@ -179,11 +194,13 @@ fn pieces(input: Val, regex: Val, flags: Val) -> ValR {
         characters: 0,
     };
     let mut end = 0;
-    pattern.each(text, |captures, whole| {
-        gauge::alloc(ELEMENT + whole.start - end);
-        all.push(Value::from(&text[end..whole.start]));
-        end = whole.end;
-        all.push(describe(&pattern, captures, &mut places));
+    learning(&pattern, |scratch| {
+        pattern.each(scratch, text, |captures, whole| {
+            gauge::alloc(ELEMENT + whole.start - end);
+            all.push(Value::from(&text[end..whole.start]));
+            end = whole.end;
+            all.push(describe(&pattern, captures, &mut places));
+        });
     });
     gauge::alloc(text.len() - end);
     all.push(Value::from(&text[end..]));
