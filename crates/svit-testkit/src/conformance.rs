@@ -9,7 +9,7 @@ mod store;
 #[cfg(feature = "guest")]
 pub use guest::{GuestScripts, guest, guest_rules};
 #[cfg(feature = "store")]
-pub use store::{rules, store};
+pub use store::{durable_store, rules, store};
 
 use std::fmt;
 

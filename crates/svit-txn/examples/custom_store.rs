@@ -1,340 +1,198 @@
-//! A store of one's own: a log file of frames, each synced before it counts. It keeps every rule of
-//! the contract, which `tests/it/custom_store.rs` checks with the conformance suite in five lines.
+//! A store of one's own: an ordered map in a log file, each change synced before it counts, under
+//! `KeyValueStore`. `tests/it/custom_store.rs` runs the conformance suite against it.
 //!
-//! A frame is its length, the BLAKE3 of its bytes, and one value: what was done. Opening the file
-//! does it all again, in a `MemoryStore`, and drops a torn last frame. One program at a time.
+//! A frame of the log is the length of its changes, that length inverted, the BLAKE3 of the digest
+//! before and the changes, and the changes. Opening makes them all again, in memory. A last frame that
+//! a crash has torn was never answered, and is dropped; whatever else is wrong is damage.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::future::ready;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_lite::future::block_on;
-use svit_tree::{Address, touched};
-use svit_txn::{
-    Base, Batch, Block, BoxFuture, EventQuery, Head, MemoryStore, ProcessStore, ProcessTransaction,
-    Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
-};
-use svit_value::{Bytes, Digest, List, Value, ValueLimits, value};
+use svit_txn::{BoxFuture, DurableProcess, KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore};
+use svit_txn::{Process, StoreError, StoreResult};
+use svit_value::Digest;
 
-/// Processes in one file.
-pub(crate) struct LogStore {
-    index: MemoryStore,
+/// A length twice, and a digest.
+const HEAD: usize = 8 + 8 + 32;
+
+/// An ordered map in a file.
+pub(crate) struct LogMap(Mutex<Log>);
+
+struct Log {
+    pairs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// None after a write failed: what the file holds is then known only after opening it again.
-    file: Mutex<Option<File>>,
+    file: Option<File>,
+    /// The digest of the last frame.
+    last: Digest,
 }
 
 fn unavailable(why: impl ToString) -> StoreError {
-    StoreError::Unavailable {
-        why: why.to_string(),
-    }
+    let why = why.to_string();
+    StoreError::Unavailable { why }
 }
 
-fn corrupt(what: impl ToString) -> StoreError {
-    StoreError::Corrupt {
-        what: what.to_string(),
-        place: "the log".to_owned(),
-    }
+fn corrupt(what: &str, place: usize) -> StoreError {
+    let (what, place) = (what.to_owned(), format!("byte {place} of the log"));
+    StoreError::Corrupt { what, place }
 }
 
-impl LogStore {
+impl LogMap {
     /// Opens a log, or starts one.
     pub(crate) fn open(path: impl AsRef<Path>) -> StoreResult<Self> {
+        let path = std::path::absolute(path).map_err(unavailable)?;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path).map_err(unavailable)?;
+        options.read(true).append(true).create(true);
+        let mut file = options.open(&path).map_err(unavailable)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(unavailable)?;
-        let index = MemoryStore::new();
-        let mut rest = &bytes[..];
-        while let Some((frame, behind)) = split_frame(rest) {
-            let done = Value::decode(frame, &ValueLimits::default()).map_err(corrupt)?;
-            block_on(redo(&index, &done))?;
-            rest = behind;
+        let (mut pairs, mut at) = (BTreeMap::new(), 0);
+        let mut last = Digest::of(b"svit-custom-store@1");
+        while let Some((digest, changes)) = next_frame(&bytes, at, last)? {
+            (last, at) = (digest, at + HEAD + changes.len());
+            let changes = decode(changes).ok_or_else(|| corrupt("not changes", at))?;
+            apply(&mut pairs, changes);
         }
-        let whole = (bytes.len() - rest.len()) as u64;
-        file.set_len(whole).map_err(unavailable)?;
-        file.seek(SeekFrom::End(0)).map_err(unavailable)?;
-        Ok(Self {
-            index,
-            file: Mutex::new(Some(file)),
-        })
+        // A file is found again after a power failure only once its folder is synced too.
+        file.set_len(at as u64)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| File::open(path.parent().unwrap_or(&path))?.sync_all())
+            .map_err(unavailable)?;
+        let file = Some(file);
+        Ok(Self(Mutex::new(Log { pairs, file, last })))
     }
 
-    /// Does something in the index, which refuses what breaks a rule, and then writes it down.
-    fn log<T>(
+    fn with<'a, T: Send + 'a>(
         &self,
-        done: impl FnOnce() -> StoreResult<Value>,
-        act: impl FnOnce() -> StoreResult<T>,
-    ) -> StoreResult<T> {
-        let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = held.as_mut().ok_or_else(|| unavailable("open it again"))?;
-        let frame = done()?.encode();
-        let result = act()?;
-        let head = (frame.len() as u64).to_be_bytes();
-        let bytes = [&head[..], Digest::of(&frame).as_bytes(), &frame].concat();
-        if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync_data()) {
-            *held = None;
-            return Err(StoreError::Unknown {
-                why: error.to_string(),
-            });
-        }
-        Ok(result)
-    }
-
-    fn is_open(&self) -> StoreResult<()> {
-        let held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref()
-            .map(drop)
-            .ok_or_else(|| unavailable("open it again"))
-    }
-}
-
-/// The first whole frame, and what is behind it.
-fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (len, rest) = bytes.split_first_chunk::<8>()?;
-    let (digest, rest) = rest.split_first_chunk::<32>()?;
-    let (frame, rest) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*len)).ok()?)?;
-    (Digest::of(frame).as_bytes() == digest).then_some((frame, rest))
-}
-
-fn list<T>(items: &[T], each: impl Fn(&T) -> Value) -> StoreResult<Value> {
-    Ok(List::from_values(items.iter().map(each))
-        .map_err(unavailable)?
-        .into())
-}
-
-fn octets(bytes: &[u8]) -> Value {
-    Bytes::from(bytes).into()
-}
-
-fn batch_value(batch: &Batch) -> StoreResult<Value> {
-    let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-    let records = list(&batch.records, |record| octets(&record.body))?;
-    let receipts = list(&batch.receipts, |r| {
-        value!([
-            (&r.key.client),
-            (&r.key.request),
-            (octets(r.content.as_bytes())),
-            (&r.outcome),
-            (count(r.version))
-        ])
-    })?;
-    let events = list(&batch.events, |e| {
-        value!([(count(e.seq)), (&e.kind), (&e.body)])
-    })?;
-    Ok(value!([records, receipts, events]))
-}
-
-fn items(value: &Value, index: usize) -> impl Iterator<Item = &Value> {
-    value
-        .at(index)
-        .and_then(Value::as_list)
-        .into_iter()
-        .flat_map(List::iter)
-}
-
-fn read_batch(value: &Value) -> Option<Batch> {
-    let count = |value: Option<&Value>| u64::try_from(value?.as_int()?).ok();
-    let record = |value: &Value| {
-        let body = value.as_bytes()?.to_vec();
-        let record = ProcessTransaction::from_bytes(&body).ok()?;
-        let (digest, paths) = (Digest::of(&body), touched(&record.mutations));
-        let ProcessTransaction {
-            version,
-            previous,
-            root,
-            ..
-        } = record;
-        Some(StoredRecord {
-            version,
-            previous,
-            digest,
-            root,
-            paths,
-            body,
-        })
-    };
-    let receipt = |value: &Value| {
-        let text = |index| value.at(index).and_then(Value::as_text).cloned();
-        let key = ReceiptKey {
-            client: text(0)?,
-            request: text(1)?,
+        work: impl FnOnce(&mut Log) -> StoreResult<T>,
+    ) -> BoxFuture<'a, StoreResult<T>> {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = match log.file {
+            Some(_) => work(&mut log),
+            None => Err(unavailable("a write failed; open the log again")),
         };
-        let content = Digest::from_bytes(value.at(2)?.as_bytes()?.try_into().ok()?);
-        Some(Receipt {
-            key,
-            content,
-            outcome: value.at(3)?.clone(),
-            version: count(value.at(4))?,
-            pinned_by: None,
-        })
-    };
-    let event = |value: &Value| {
-        let kind = value.at(1)?.as_text()?.clone();
-        Some(ThreadEvent {
-            seq: count(value.at(0))?,
-            kind,
-            body: value.at(2)?.clone(),
-        })
-    };
-    Some(Batch {
-        records: items(value, 0).map(record).collect::<Option<_>>()?,
-        receipts: items(value, 1).map(receipt).collect::<Option<_>>()?,
-        events: items(value, 2).map(event).collect::<Option<_>>()?,
-        ..Batch::default()
-    })
-}
-
-/// Does what a frame says, again.
-async fn redo(index: &MemoryStore, done: &Value) -> StoreResult<()> {
-    let odd = || corrupt("a frame of another form");
-    let octets = |index: usize| done.at(index).and_then(Value::as_bytes).ok_or_else(odd);
-    let text = |index: usize| done.at(index).and_then(Value::as_str).ok_or_else(odd);
-    let address = |index| Address::parse(text(index)?).map_err(corrupt);
-    let batch = |index: usize| done.at(index).and_then(read_batch).ok_or_else(odd);
-    match text(0)? {
-        "base" => {
-            let base = Base::from_bytes(octets(1)?).map_err(corrupt)?;
-            let blocks = items(done, 2).filter_map(Value::as_bytes);
-            let blocks = blocks.map(|data| Block {
-                digest: Digest::of(data),
-                data: data.to_vec(),
-            });
-            index
-                .insert_base(base, blocks.collect(), batch(3)?)
-                .await
-                .map(drop)
-        }
-        "claim" => index.claim(&address(1)?).await.map(drop),
-        "append" => {
-            let head = index.load(&address(1)?).await?;
-            index
-                .append(&head.base.address, head.digest, head.epoch, batch(2)?)
-                .await
-        }
-        _ => Err(odd()),
+        Box::pin(ready(result))
     }
 }
 
-impl ProcessStore for LogStore {
-    fn insert_base(
-        &self,
-        base: Base,
-        blocks: Vec<Block>,
-        batch: Batch,
-    ) -> BoxFuture<'_, StoreResult<u64>> {
-        Box::pin(async move {
-            let done = || {
-                Ok(value!([
-                    "base",
-                    (octets(&base.to_bytes())),
-                    (list(&blocks, |b| octets(&b.data))?),
-                    (batch_value(&batch)?)
-                ]))
-            };
-            let (base, blocks, batch) = (base.clone(), blocks.clone(), batch.clone());
-            self.log(done, || {
-                block_on(self.index.insert_base(base, blocks, batch))
+impl Log {
+    fn write(&mut self, changes: Vec<KeyChange>) -> StoreResult<()> {
+        let (digest, frame) = frame(&encode(&changes), self.last);
+        // Put back only if all went well.
+        let mut file = self.file.take().ok_or_else(|| unavailable("not open"))?;
+        let written = file.write_all(&frame).and_then(|()| file.sync_data());
+        let unknown = |why: String| StoreError::Unknown { why };
+        written.map_err(|error| unknown(error.to_string()))?;
+        (self.file, self.last) = (Some(file), digest);
+        apply(&mut self.pairs, changes);
+        Ok(())
+    }
+}
+
+fn apply(pairs: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: Vec<KeyChange>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => pairs.insert(key, value),
+            None => pairs.remove(&key),
+        };
+    }
+}
+
+fn frame(changes: &[u8], before: Digest) -> (Digest, Vec<u8>) {
+    let len = changes.len() as u64;
+    let digest = Digest::of(&[before.as_bytes(), changes].concat());
+    let head = [len.to_be_bytes(), (!len).to_be_bytes()].concat();
+    (digest, [&head, &digest.as_bytes()[..], changes].concat())
+}
+
+fn number(octets: &[u8]) -> u64 {
+    octets.iter().fold(0, |n, octet| n << 8 | u64::from(*octet))
+}
+
+/// The frame at a place, unless there is none, or only a torn one.
+fn next_frame(bytes: &[u8], at: usize, before: Digest) -> StoreResult<Option<(Digest, &[u8])>> {
+    let rest = &bytes[at..];
+    // A file may grow before what is written into it is there.
+    if rest.len() < HEAD || rest.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    let len = number(&rest[..8]);
+    if len != !number(&rest[8..16]) {
+        return Err(corrupt("a length that is damaged", at));
+    }
+    let Some(changes) = rest[HEAD..].get(..len as usize) else {
+        return Ok(None);
+    };
+    let (digest, whole) = frame(changes, before);
+    match rest.starts_with(&whole) {
+        true => Ok(Some((digest, changes))),
+        false if rest.len() == whole.len() => Ok(None),
+        false => Err(corrupt("a frame without its digest", at)),
+    }
+}
+
+/// Keys and values, each behind its length plus one; no value is a length of 0.
+fn encode(changes: &[KeyChange]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (key, value) in changes {
+        for part in [Some(key), value.as_ref()] {
+            let len = part.map_or(0, |part| part.len() as u64 + 1);
+            bytes.extend(len.to_be_bytes());
+            bytes.extend(part.into_iter().flatten());
+        }
+    }
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Option<Vec<KeyChange>> {
+    let mut part = || {
+        let (len, rest) = bytes.split_at_checked(8)?;
+        let len = usize::try_from(number(len)).ok()?;
+        let (part, rest) = rest.split_at_checked(len.saturating_sub(1))?;
+        bytes = rest;
+        Some((len > 0).then(|| part.to_vec()))
+    };
+    let pairs = std::iter::from_fn(|| Some((part()??, part()?)));
+    let changes = pairs.collect();
+    bytes.is_empty().then_some(changes)
+}
+
+impl KeyValue for LogMap {
+    fn get(&self, key: Vec<u8>) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>> {
+        self.with(|log| Ok(log.pairs.get(&key).cloned()))
+    }
+
+    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>> {
+        self.with(|log| {
+            let found = log.pairs.range(scan.keys);
+            let found = found.map(|(key, value)| (key.clone(), value.clone()));
+            Ok(match scan.reverse {
+                true => found.rev().take(scan.limit).collect(),
+                false => found.take(scan.limit).collect(),
             })
         })
     }
 
-    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
-        let address = address.clone();
-        let done = value!(["claim", (address.as_str())]);
-        Box::pin(async move { self.log(|| Ok(done), || block_on(self.index.claim(&address))) })
-    }
-
-    fn append(
-        &self,
-        address: &Address,
-        expected: Digest,
-        epoch: u64,
-        batch: Batch,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        let address = address.clone();
-        Box::pin(async move {
-            let done =
-                batch_value(&batch).map(|batch| value!(["append", (address.as_str()), batch]));
-            self.log(
-                || done,
-                || block_on(self.index.append(&address, expected, epoch, batch)),
-            )
-        })
-    }
-
-    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
-        let head = self.is_open().map(|()| self.index.load(address));
-        Box::pin(async move { head?.await })
-    }
-
-    fn records(
-        &self,
-        address: &Address,
-        query: RecordQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
-        let records = self.is_open().map(|()| self.index.records(address, query));
-        Box::pin(async move { records?.await })
-    }
-
-    fn events(
-        &self,
-        address: &Address,
-        query: EventQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
-        let events = self.is_open().map(|()| self.index.events(address, query));
-        Box::pin(async move { events?.await })
-    }
-
-    fn receipt(
-        &self,
-        address: &Address,
-        key: &ReceiptKey,
-    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
-        let receipt = self.is_open().map(|()| self.index.receipt(address, key));
-        Box::pin(async move { receipt?.await })
-    }
-
-    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
-        let block = self.is_open().map(|()| self.index.blocks(digests));
-        Box::pin(async move { block?.await })
-    }
-
-    fn addresses(
-        &self,
-        after: Option<&Address>,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
-        let addresses = self.is_open().map(|()| self.index.addresses(after, limit));
-        Box::pin(async move { addresses?.await })
+    fn write(&self, changes: Vec<KeyChange>) -> BoxFuture<'_, StoreResult<()>> {
+        self.with(|log| log.write(changes))
     }
 }
 
 #[allow(dead_code, reason = "the tests include this file")]
 #[allow(clippy::print_stdout, reason = "an example")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use std::sync::Arc;
-    use svit_txn::{DurableProcess, Process};
-
     let path = std::env::temp_dir().join(format!("svit-custom-store-{}.log", std::process::id()));
-    block_on(async {
-        let process = Process::builder("svit://local/demo")?
-            .memory("count", 6)
-            .build()?;
-        let store = Arc::new(LogStore::open(&path)?);
-        let durable = DurableProcess::create(store, process).await?;
+    let open = || Ok::<_, StoreError>(Arc::new(KeyValueStore::new(LogMap::open(&path)?)));
+    futures_lite::future::block_on(async {
+        let process = Process::builder("svit://local/demo")?.build()?;
+        let durable = DurableProcess::create(open()?, process).await?;
         durable.write("/memory/count", 9).await?;
         drop(durable);
-
-        let durable =
-            DurableProcess::resume(Arc::new(LogStore::open(&path)?), "svit://local/demo").await?;
-        let count = durable.read("/memory/count")?;
-        println!(
-            "version {}, count {}",
-            durable.version(),
-            count.unwrap_or_default()
-        );
+        let durable = DurableProcess::resume(open()?, "svit://local/demo").await?;
+        println!("{:?}", durable.read("/memory/count")?);
         Ok::<(), svit_txn::Error>(())
     })?;
     Ok(std::fs::remove_file(path)?)

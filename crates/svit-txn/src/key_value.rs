@@ -22,13 +22,16 @@ use crate::store::{
 use draft::Draft;
 use garbage::Collection;
 
+/// A key, and its value.
+pub type KeyPair = (Vec<u8>, Vec<u8>);
+
 /// A change of one pair: a key, and its new value, or none to remove it.
 pub type KeyChange = (Vec<u8>, Option<Vec<u8>>);
 
 /// Which pairs to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyScan {
-    /// Keys from the start of this range up to, not including, its end.
+    /// Keys from the start of this range up to, not including, its end, which is greater.
     pub keys: Range<Vec<u8>>,
     /// At most so many pairs.
     pub limit: usize,
@@ -57,7 +60,7 @@ pub trait KeyValue: Send + Sync {
     fn get(&self, key: Vec<u8>) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>>;
 
     /// Pairs in order of their keys. All that match, up to the limit.
-    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<(Vec<u8>, Vec<u8>)>>>;
+    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>>;
 
     /// Makes all changes, or none. No key stands in it twice.
     fn write(&self, changes: Vec<KeyChange>) -> BoxFuture<'_, StoreResult<()>>;
@@ -68,7 +71,7 @@ impl<K: KeyValue + ?Sized> KeyValue for Arc<K> {
         (**self).get(key)
     }
 
-    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<(Vec<u8>, Vec<u8>)>>> {
+    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>> {
         (**self).scan(scan)
     }
 
@@ -97,7 +100,7 @@ impl<K: KeyValue + ?Sized> KeyValue for Arc<K> {
 ///         Box::pin(ready(Ok(self.0.lock().unwrap().get(&key).cloned())))
 ///     }
 ///
-///     fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<(Vec<u8>, Vec<u8>)>>> {
+///     fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>> {
 ///         let map = self.0.lock().unwrap();
 ///         let found = map.range(scan.keys).map(|(key, value)| (key.clone(), value.clone()));
 ///         Box::pin(ready(Ok(match scan.reverse {

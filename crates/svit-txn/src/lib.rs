@@ -95,7 +95,7 @@ pub use durable::{
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
 pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
-pub use key_value::{KeyChange, KeyScan, KeyValue, KeyValueStore};
+pub use key_value::{KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use mounts::{MountOutcome, MountWritten};

@@ -1,4 +1,4 @@
-//! The suite that every store passes: alone, and with many callers.
+//! The suite that every store passes: alone, with many callers, and opened again all the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,4 +21,22 @@ async fn every_rule_holds_with_and_without_group_commit() {
         });
         made.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn every_rule_holds_when_the_store_is_opened_again_before_each_read() {
+    let place = place();
+    let number = AtomicU32::new(0);
+    let make = async || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let path = place.folder.path().join(format!("{number}.db"));
+        Arc::new(TursoProcessStore::open(path).await.unwrap())
+    };
+    let made = conformance::durable_store(make, |store| {
+        Box::pin(async move {
+            store.close().await.unwrap();
+            Arc::new(TursoProcessStore::open(store.path()).await.unwrap())
+        })
+    });
+    made.await.unwrap();
 }

@@ -11,12 +11,19 @@
 //! ```
 //!
 //! A store that needs a runtime is tested inside it. Each check gets a store of its own, so that a
-//! store in a file needs a new file each time.
+//! store in a file needs a new file each time. A store that outlives the program is tested with
+//! [`durable_store`] too, which closes it and opens it again between the steps.
 
 mod appends;
 mod bases;
+mod checkpoints;
+mod cuts;
+mod deletions;
+mod garbage;
 mod owners;
 mod reads;
+mod reopened;
+mod retention;
 mod sample;
 
 use std::sync::Arc;
@@ -25,6 +32,7 @@ use futures_lite::FutureExt;
 use svit_txn::{BoxFuture, ProcessStore};
 
 use super::Broken;
+use reopened::Reopened;
 
 /// A store under test.
 type Store = Arc<dyn ProcessStore>;
@@ -65,6 +73,26 @@ use super::{ensure, ensure_eq};
 pub async fn store<S: ProcessStore + 'static>(
     make: impl AsyncFn() -> Arc<S>,
 ) -> Result<(), Broken> {
+    run_all(async || make().await as Store).await
+}
+
+/// The same for a store that outlives the program: `reopen` closes it and opens what it has stored,
+/// and does so before anything is read that comes after a write. It is left open only while a
+/// checkpoint is unfinished, which a store may forget when it is closed. Nothing else holds the store
+/// that `reopen` is given.
+///
+/// # Errors
+/// [`Broken`], with every rule that does not hold.
+pub async fn durable_store<S, R>(make: impl AsyncFn() -> Arc<S>, reopen: R) -> Result<(), Broken>
+where
+    S: ProcessStore + 'static,
+    R: Fn(Arc<S>) -> BoxFuture<'static, Arc<S>> + Send + Sync + 'static,
+{
+    let reopen = Arc::new(reopen);
+    run_all(async || Arc::new(Reopened::new(make().await, reopen.clone())) as Store).await
+}
+
+async fn run_all(make: impl AsyncFn() -> Store) -> Result<(), Broken> {
     let mut rules = Vec::new();
     for check in all() {
         let store = make().await;
@@ -86,6 +114,11 @@ fn all() -> impl Iterator<Item = &'static Check> {
         appends::CHECKS,
         owners::CHECKS,
         reads::CHECKS,
+        retention::CHECKS,
+        checkpoints::CHECKS,
+        cuts::CHECKS,
+        deletions::CHECKS,
+        garbage::CHECKS,
     ]
     .into_iter()
     .flatten()

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use svit_value::Digest;
 
-use super::{KeyScan, KeyValue, keys};
+use super::{KeyPair, KeyScan, KeyValue, keys};
 use crate::store::{StoreError, StoreResult};
 
 /// How many rows are read at a time where all are needed.
@@ -18,9 +18,6 @@ pub(super) struct Draft<'a> {
     map: &'a dyn KeyValue,
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
-
-/// A key and the body of its row.
-pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 pub(super) fn corrupt(key: &[u8], what: impl ToString) -> StoreError {
     StoreError::Corrupt {
@@ -85,7 +82,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Pairs of a range, in order, as they will be once this is written.
-    pub(super) async fn scan(&self, keys: Range<Vec<u8>>, limit: usize) -> StoreResult<Vec<Pair>> {
+    pub(super) async fn scan(
+        &self,
+        keys: Range<Vec<u8>>,
+        limit: usize,
+    ) -> StoreResult<Vec<KeyPair>> {
         self.scan_either_way(keys, limit, false).await
     }
 
@@ -93,7 +94,7 @@ impl<'a> Draft<'a> {
         &self,
         keys: Range<Vec<u8>>,
         limit: usize,
-    ) -> StoreResult<Vec<Pair>> {
+    ) -> StoreResult<Vec<KeyPair>> {
         self.scan_either_way(keys, limit, true).await
     }
 
@@ -102,7 +103,7 @@ impl<'a> Draft<'a> {
         keys: Range<Vec<u8>>,
         limit: usize,
         reverse: bool,
-    ) -> StoreResult<Vec<Pair>> {
+    ) -> StoreResult<Vec<KeyPair>> {
         if keys.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
@@ -140,7 +141,7 @@ impl<'a> Draft<'a> {
     }
 
     /// All pairs of a range, read in pages.
-    pub(super) async fn scan_all(&self, mut keys: Range<Vec<u8>>) -> StoreResult<Vec<Pair>> {
+    pub(super) async fn scan_all(&self, mut keys: Range<Vec<u8>>) -> StoreResult<Vec<KeyPair>> {
         let mut all = Vec::new();
         loop {
             let page = self.scan(keys.clone(), PAGE).await?;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use svit_tree::Address;
 use svit_value::Digest;
 
-use super::draft::{Draft, Pair, corrupt};
+use super::draft::{Draft, corrupt};
 use super::rows::{Open, Row};
-use super::{keys, rows};
+use super::{KeyPair, keys, rows};
 use crate::store::{
     Batch, Block, Checkpoint, CheckpointPart, CheckpointRef, EventQuery, ForkRef, Head,
     RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent, check_batch,
@@ -494,7 +494,7 @@ impl Draft<'_> {
     }
 }
 
-fn read_events(found: Vec<Pair>) -> StoreResult<Vec<ThreadEvent>> {
+fn read_events(found: Vec<KeyPair>) -> StoreResult<Vec<ThreadEvent>> {
     let read = found.iter().map(|(key, body)| {
         let seq = keys::number(key).ok_or_else(|| corrupt(key, "not an event"))?;
         rows::decode_event(key, body, seq)

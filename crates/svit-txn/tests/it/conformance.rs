@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use futures_lite::future::block_on;
 use svit_testkit::conformance;
 use svit_testkit::fault::FaultyStore;
-use svit_txn::{BoxFuture, KeyChange, KeyScan, KeyValue, KeyValueStore, MemoryStore, StoreResult};
+use svit_txn::{
+    BoxFuture, KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore, MemoryStore, StoreResult,
+};
 
 /// An ordered map in memory.
 #[derive(Default)]
@@ -18,7 +20,7 @@ impl KeyValue for Pairs {
         Box::pin(ready(Ok(self.0.lock().unwrap().get(&key).cloned())))
     }
 
-    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<(Vec<u8>, Vec<u8>)>>> {
+    fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>> {
         let pairs = self.0.lock().unwrap();
         let found = pairs
             .range(scan.keys)

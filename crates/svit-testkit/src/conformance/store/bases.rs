@@ -4,7 +4,7 @@ use svit_tree::Address;
 use svit_txn::{BaseKind, Batch, Block, EventQuery, RecordQuery, StoreError};
 use svit_value::{Digest, Value};
 
-use super::sample::{History, address, blocks, created, event, key, said};
+use super::sample::{History, address, blocks, created, event, key, one_block, part, said};
 use super::{Store, checks, ensure, ensure_eq, ensure_refused};
 
 checks! {
@@ -15,6 +15,7 @@ checks! {
     a_refused_base_leaves_nothing
     a_block_is_kept_as_it_was_given
     a_block_with_other_bytes_is_refused
+    an_import_goes_on_where_its_record_was
     a_fork_needs_its_parent
     a_fork_needs_its_parents_record_and_root
     a_fork_numbers_events_behind_those_it_shares
@@ -163,6 +164,27 @@ async fn a_block_with_other_bytes_is_refused(store: Store) -> Result<(), String>
     Ok(())
 }
 
+async fn an_import_goes_on_where_its_record_was(store: Store) -> Result<(), String> {
+    let (mut base, tree) = created("demo")?;
+    base.version = 41;
+    base.kind = BaseKind::Checkpoint {
+        record: Digest::of(b"a record of another store"),
+        thread: None,
+    };
+    let inserted = store.insert_base(base.clone(), blocks(&tree), Batch::default());
+    let epoch = inserted.await.map_err(said)?;
+    let mut history = History::create(&store, "sample").await?.at(base, epoch);
+    history.stands().await?;
+    ensure!(
+        history.head == Digest::of(b"a record of another store"),
+        "the head is not the record"
+    );
+    history.extend(2).await?;
+    history.stands().await?;
+    super::sample::loads(&store, history.base.root).await?;
+    Ok(())
+}
+
 async fn a_fork_needs_its_parent(store: Store) -> Result<(), String> {
     let parent = History::create(&store, "parent").await?;
     let mut base = parent.forked("child", 0)?;
@@ -306,7 +328,22 @@ async fn an_unknown_process_is_not_found(store: Store) -> Result<(), String> {
     ensure_refused!(events, StoreError::NotFound { .. }, "events");
     let receipt = store.receipt(&unknown, &key("client", "request")).await;
     ensure_refused!(receipt, StoreError::NotFound { .. }, "receipt");
-    Ok(())
+    let part = part(known.checkpoint(), 0, known.blocks(), true);
+    let put = store.put_checkpoint(&unknown, part).await;
+    ensure_refused!(put, StoreError::NotFound { .. }, "put_checkpoint");
+    let checkpoints = store.checkpoints(&unknown, 9, 9).await;
+    ensure_refused!(checkpoints, StoreError::NotFound { .. }, "checkpoints");
+    let mut base = known.cut_here();
+    base.address = unknown.clone();
+    let cut = store.cut(&unknown, known.epoch, base).await;
+    ensure_refused!(cut, StoreError::NotFound { .. }, "cut");
+    let forks = store.forks(&unknown, 9, 9).await;
+    ensure_refused!(forks, StoreError::NotFound { .. }, "forks");
+    let trim = store.trim_events(&unknown, known.epoch, 9).await;
+    ensure_refused!(trim, StoreError::NotFound { .. }, "trim_events");
+    let delete = store.delete(&unknown, known.epoch).await;
+    ensure_refused!(delete, StoreError::NotFound { .. }, "delete");
+    known.stands().await
 }
 
 async fn the_longest_address_is_kept(store: Store) -> Result<(), String> {
@@ -323,10 +360,4 @@ async fn the_longest_address_is_kept(store: Store) -> Result<(), String> {
     let listed = store.addresses(None, 9).await.map_err(said)?;
     ensure_eq!(listed, vec![base.address], "addresses");
     Ok(())
-}
-
-async fn one_block(store: &Store, digest: Digest) -> Result<Option<Vec<u8>>, String> {
-    let mut found = store.blocks(vec![digest]).await.map_err(said)?;
-    ensure_eq!(found.len(), 1, "answers for one block");
-    Ok(found.pop().flatten())
 }

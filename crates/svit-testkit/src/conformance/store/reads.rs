@@ -2,6 +2,7 @@
 
 use svit_tree::Address;
 use svit_txn::Batch;
+use svit_value::Digest;
 
 use super::sample::{History, address, receipt, said};
 use super::{Store, checks, ensure, ensure_eq};
@@ -12,6 +13,7 @@ checks! {
     receipts_are_found_by_their_exact_key
     a_receipt_under_the_same_key_replaces_the_one_before
     the_newest_receipts_of_each_client_are_kept
+    blocks_are_answered_in_the_order_of_the_question
     addresses_are_listed_bytewise_in_pages
 }
 
@@ -161,6 +163,34 @@ async fn the_newest_receipts_of_each_client_are_kept(store: Store) -> Result<(),
         found.is_some(),
         "a busy client cost another one its receipt"
     );
+    Ok(())
+}
+
+async fn blocks_are_answered_in_the_order_of_the_question(store: Store) -> Result<(), String> {
+    let mut history = History::create(&store, "demo").await?;
+    history.set_large("wide").await?;
+    history.put_checkpoint().await?;
+    let mut blocks = history.blocks();
+    ensure!(blocks.len() > 9, "{} blocks are too few", blocks.len());
+    let missing = Digest::of(b"no block");
+    blocks.reverse();
+    let mut asked = vec![missing];
+    let mut expected = vec![None];
+    for block in blocks {
+        asked.push(block.digest);
+        expected.push(Some(block.data));
+    }
+    // In the middle, at the end, and twice.
+    for at in [3, asked.len()] {
+        asked.insert(at, missing);
+        expected.insert(at, None);
+    }
+    asked.push(asked[1]);
+    expected.push(expected[1].clone());
+    let found = store.blocks(asked).await.map_err(said)?;
+    ensure!(found == expected, "blocks in another order, or not all");
+    let none = store.blocks(Vec::new()).await.map_err(said)?;
+    ensure_eq!(none.len(), 0, "answers to no question");
     Ok(())
 }
 

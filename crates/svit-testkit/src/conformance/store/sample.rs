@@ -1,9 +1,12 @@
 //! Made-up histories: honest in every digest, so that a store may check what it likes.
 
+use std::collections::BTreeSet;
+
 use svit_tree::{Address, Mutation, Path, Source, Tree};
 use svit_txn::{
-    Base, BaseKind, Batch, Block, EventQuery, Head, Limits, ProcessTransaction, Receipt,
-    ReceiptKey, RecordQuery, StoredRecord, ThreadEvent,
+    Base, BaseKind, Batch, Block, Checkpoint, CheckpointPart, Collected, EventQuery, Head, Limits,
+    ProcessTransaction, Receipt, ReceiptKey, RecordQuery, SharedThread, StoreError, StoredRecord,
+    ThreadEvent,
 };
 use svit_value::{Digest, Text, Value, value};
 
@@ -23,7 +26,9 @@ pub(super) struct History {
     pub(super) head: Digest,
     pub(super) root: Digest,
     pub(super) version: u64,
+    pub(super) first_event: u64,
     pub(super) next_event: u64,
+    pub(super) shared: Option<SharedThread>,
     tree: Tree,
 }
 
@@ -69,10 +74,21 @@ impl History {
             head: base.head(),
             root: base.root,
             version: base.version,
+            first_event: 0,
             next_event: 0,
+            shared: None,
             base,
             tree,
         })
+    }
+
+    /// A fork of this process at its newest version, put into the store.
+    pub(super) async fn fork(&self, name: &str, events: u64) -> Result<Self, String> {
+        let base = self.forked(name, events)?;
+        let inserted = self
+            .store
+            .insert_base(base.clone(), Vec::new(), Batch::default());
+        Ok(self.at(base, inserted.await.map_err(said)?))
     }
 
     /// The base of a fork of this process at its newest version.
@@ -96,7 +112,9 @@ impl History {
             head: base.head(),
             root: base.root,
             version: base.version,
+            first_event: base.first_event(),
             next_event: base.first_event(),
+            shared: base.shared(),
             base,
             ..self.clone()
         }
@@ -109,13 +127,30 @@ impl History {
 
     /// The next record, which sets a counter and a text.
     pub(super) fn record(&mut self, text: &str) -> Result<StoredRecord, String> {
-        let version = self.version + 1;
-        let count = i64::try_from(version).map_err(said)?;
-        let path = |text: &str| Path::parse(text).map_err(said);
-        let mutations = vec![
+        let count = i64::try_from(self.version + 1).map_err(said)?;
+        self.edit(vec![
             Mutation::set(path("/memory/count")?, count),
             Mutation::set(path("/memory/text~1~0")?, text),
-        ];
+        ])
+    }
+
+    /// Appends a record that sets something large, which is blocks of its own.
+    pub(super) async fn set_large(&mut self, name: &str) -> Result<(), String> {
+        let large = svit_value::List::from_values((0..40).map(|n| {
+            let text = format!("{name} {n} ");
+            Value::from(text.repeat(100))
+        }));
+        let large = Mutation::set(path("/memory/large")?, Value::from(large.map_err(said)?));
+        let expected = self.head;
+        let batch = Batch {
+            records: vec![self.edit(vec![large])?],
+            ..Batch::default()
+        };
+        self.append(expected, batch).await.map_err(said)
+    }
+
+    fn edit(&mut self, mutations: Vec<Mutation>) -> Result<StoredRecord, String> {
+        let version = self.version + 1;
         self.tree = self.tree.apply(&mutations).map_err(said)?;
         self.root = self.tree.digest();
         let record = ProcessTransaction {
@@ -141,11 +176,7 @@ impl History {
     }
 
     /// Appends a batch behind `expected`.
-    pub(super) async fn append(
-        &self,
-        expected: Digest,
-        batch: Batch,
-    ) -> Result<(), svit_txn::StoreError> {
+    pub(super) async fn append(&self, expected: Digest, batch: Batch) -> Result<(), StoreError> {
         let address = &self.base.address;
         self.store
             .append(address, expected, self.epoch, batch)
@@ -175,9 +206,9 @@ impl History {
             root: self.root,
             epoch: self.epoch,
             base: self.base.clone(),
-            first_event: self.base.first_event(),
+            first_event: self.first_event,
             next_event: self.next_event,
-            shared: self.base.shared(),
+            shared: self.shared.clone(),
         }
     }
 
@@ -190,8 +221,74 @@ impl History {
         let count = self.version - self.base.version;
         ensure_eq!(records.len() as u64, count, "the number of records");
         let events = self.events(0, usize::MAX, false).await?;
-        let count = self.next_event - self.base.first_event();
-        ensure_eq!(events.len() as u64, count, "the number of events");
+        let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+        let expected: Vec<u64> = (self.first_event..self.next_event).collect();
+        ensure_eq!(seqs, expected, "the events' numbers");
+        Ok(())
+    }
+
+    /// Where this process stands, as a checkpoint.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            version: self.version,
+            record: self.head,
+            root: self.root,
+        }
+    }
+
+    /// The blocks of where it stands, each behind one that links to it.
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        blocks(&self.tree)
+    }
+
+    /// Puts a checkpoint of where it stands, in one part.
+    pub(super) async fn put_checkpoint(&self) -> Result<Checkpoint, String> {
+        let part = part(self.checkpoint(), 0, self.blocks(), true);
+        self.put_part(part).await.map_err(said)?;
+        Ok(self.checkpoint())
+    }
+
+    pub(super) async fn put_part(&self, part: CheckpointPart) -> Result<(), StoreError> {
+        self.store.put_checkpoint(&self.base.address, part).await
+    }
+
+    /// All whole checkpoints, newest first.
+    pub(super) async fn checkpoints(&self) -> Result<Vec<Checkpoint>, String> {
+        let all = self
+            .store
+            .checkpoints(&self.base.address, u64::MAX, usize::MAX);
+        all.await.map_err(said)
+    }
+
+    /// The base of a cut where it stands.
+    pub(super) fn cut_here(&self) -> Base {
+        Base {
+            address: self.base.address.clone(),
+            version: self.version,
+            root: self.root,
+            kind: BaseKind::Checkpoint {
+                record: self.head,
+                thread: self.base.shared(),
+            },
+        }
+    }
+
+    /// Cuts to a base made with [`cut_here`](Self::cut_here).
+    pub(super) async fn cut(&mut self, base: Base) -> Result<(), StoreError> {
+        let address = &self.base.address;
+        self.store.cut(address, self.epoch, base.clone()).await?;
+        self.base = base;
+        Ok(())
+    }
+
+    pub(super) async fn delete(&self) -> Result<(), StoreError> {
+        self.store.delete(&self.base.address, self.epoch).await
+    }
+
+    pub(super) async fn trim(&mut self, before: u64) -> Result<(), StoreError> {
+        let address = &self.base.address;
+        self.store.trim_events(address, self.epoch, before).await?;
+        self.first_event = before.clamp(self.first_event, self.next_event);
         Ok(())
     }
 
@@ -233,6 +330,69 @@ impl History {
     }
 }
 
+fn path(text: &str) -> Result<Path, String> {
+    Path::parse(text).map_err(said)
+}
+
+/// A part of a checkpoint that builds on nothing.
+pub(super) fn part(
+    checkpoint: Checkpoint,
+    index: u64,
+    blocks: Vec<Block>,
+    last: bool,
+) -> CheckpointPart {
+    CheckpointPart {
+        checkpoint,
+        since: None,
+        index,
+        blocks,
+        last,
+    }
+}
+
+/// One block, if the store has it.
+pub(super) async fn one_block(store: &Store, digest: Digest) -> Result<Option<Vec<u8>>, String> {
+    let mut found = store.blocks(vec![digest]).await.map_err(said)?;
+    ensure_eq!(found.len(), 1, "answers for one block");
+    Ok(found.pop().flatten())
+}
+
+/// Checks that a root can be loaded whole: the store has every block that it reaches.
+pub(super) async fn loads(store: &Store, root: Digest) -> Result<BTreeSet<Digest>, String> {
+    let (mut reached, mut wanted) = (BTreeSet::new(), vec![root]);
+    while !wanted.is_empty() {
+        let found = store.blocks(wanted.clone()).await.map_err(said)?;
+        ensure_eq!(found.len(), wanted.len(), "answers for so many blocks");
+        let mut next = Vec::new();
+        for (digest, data) in wanted.into_iter().zip(found) {
+            let Some(data) = data else {
+                return Err(format!("block {digest} of the root {root} is missing"));
+            };
+            ensure_eq!(Digest::of(&data), digest, "the digest of a block");
+            next.extend(svit_value::links(&data).map_err(said)?);
+            reached.insert(digest);
+        }
+        next.retain(|digest| !reached.contains(digest));
+        wanted = next;
+    }
+    Ok(reached)
+}
+
+/// Collects garbage to the end.
+pub(super) async fn collect(store: &Store, steps: u64) -> Result<Collected, StoreError> {
+    let mut all = Collected::default();
+    for _ in 0..100_000 {
+        let piece = store.collect(steps).await?;
+        all.blocks += piece.blocks;
+        all.bytes += piece.bytes;
+        if piece.done {
+            all.done = true;
+            break;
+        }
+    }
+    Ok(all)
+}
+
 /// An event whose body holds every kind of value.
 pub(super) fn event(seq: u64) -> ThreadEvent {
     let octets = svit_value::Bytes::from(&[0_u8, 255, seq as u8][..]);
@@ -263,5 +423,24 @@ pub(super) fn receipt(client: &str, request: &str) -> Receipt {
         outcome: Value::from(request),
         version: 0,
         pinned_by: None,
+    }
+}
+
+/// Numbers that look random and are the same in every run.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `end`.
+    pub(super) const fn below(&mut self, end: u64) -> u64 {
+        // Knuth's multiplicative generator; its upper bits are the better ones.
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
     }
 }
