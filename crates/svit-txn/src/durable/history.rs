@@ -7,7 +7,7 @@ use super::lineage::stretches;
 use super::replay::{damaged, read_record};
 use crate::record::ProcessTransaction;
 use crate::store::{EventQuery, ProcessStore, RecordQuery, StoreError, ThreadEvent};
-use crate::{Base, Error};
+use crate::{Base, Error, SharedThread};
 
 /// Which transitions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +116,10 @@ async fn shared(
         if newer.iter().any(|(known, _)| *known == owner) {
             return Err(damaged(0, "a process is forked from itself"));
         }
-        let above = store.load(&owner).await?.shared;
-        let above = above.filter(|above| above.events > 0);
+        let head = store.load(&owner).await?;
+        // Whoever has forgotten events of its own has forgotten all that were before them.
+        let has_all = |above: &SharedThread| above.events > 0 && head.first_event == above.events;
+        let above = head.shared.clone().filter(has_all);
         if query.newest_first {
             let page = EventQuery {
                 from: query.from.min(end - 1),
