@@ -2,11 +2,14 @@
 //! that names the damage.
 
 use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use svit_store_turso::{OpenOptions, TursoProcessStore};
-use svit_txn::{ProcessStore, StoreError};
+use svit_txn::{BoxFuture, ForkRef, ProcessStore, StoreError};
 
 use crate::common::{Model, Place, code, crashed_copy, open, place};
+use crate::grown::{Grown, collect};
 
 /// Two processes with a little of everything.
 async fn small_store() -> (Place, TursoProcessStore, Vec<Model>) {
@@ -31,6 +34,77 @@ async fn read_all(path: &std::path::Path, models: &[Model]) -> Result<(), StoreE
     result
 }
 
+/// A process that was cut, with checkpoints, a fork that has one of its own, and one that has none.
+async fn grown_store() -> (Place, TursoProcessStore, Vec<Grown>) {
+    let place = place();
+    let store = open(&place.path).await;
+    let mut one = Grown::create("one", 30, &store).await;
+    for key in 0..3 {
+        one.set(key, &store).await.unwrap();
+    }
+    one.checkpoint(&store).await.unwrap();
+    one.cut(one.model.version, &store).await.unwrap();
+    one.set(7, &store).await.unwrap();
+    one.checkpoint(&store).await.unwrap();
+    let at = one.model.version;
+    let mut whole = one.fork("whole", at, &store).await.unwrap();
+    for part in whole.parts(at, Some((&one, at)), 9) {
+        store
+            .put_checkpoint(whole.model.address(), part)
+            .await
+            .unwrap();
+    }
+    whole.whole.insert(at);
+    let mut bare = one.fork("bare", at, &store).await.unwrap();
+    bare.set(1, &store).await.unwrap();
+    assert!(collect(&store, 100).await > 0);
+    (place, store, vec![bare, one, whole])
+}
+
+/// The same of all that has blocks, and of what depends on what.
+async fn read_grown(path: &std::path::Path, grown: &[Grown]) -> Result<(), StoreError> {
+    let store = TursoProcessStore::open(path).await?;
+    let result = read_grown_open(&store, grown).await;
+    store.close().await?;
+    result
+}
+
+async fn read_grown_open(store: &TursoProcessStore, grown: &[Grown]) -> Result<(), StoreError> {
+    let [bare, one, _] = grown else {
+        panic!("three processes");
+    };
+    for grown in grown {
+        grown.model.check(store).await?;
+        grown.check_blocks(store).await?;
+    }
+    let forks = store.forks(one.model.address(), u64::MAX, 9).await?;
+    let wanted = ForkRef {
+        child: bare.model.address().clone(),
+        version: bare.model.base.version,
+    };
+    assert_eq!(forks, [wanted]);
+    // Nothing is garbage, so nothing may go.
+    loop {
+        let piece = store.collect(64).await?;
+        assert_eq!(piece.blocks, 0);
+        if piece.done {
+            break;
+        }
+    }
+    for grown in grown {
+        grown.check_blocks(store).await?;
+    }
+    // And a delete is refused, or says that the damage keeps it from knowing.
+    let refused = store
+        .delete(one.model.address(), one.model.epoch)
+        .await
+        .unwrap_err();
+    match refused {
+        StoreError::Forked { .. } => Ok(()),
+        other => Err(other),
+    }
+}
+
 async fn read_open(store: &TursoProcessStore, models: &[Model]) -> Result<(), StoreError> {
     let wanted: Vec<_> = models.iter().map(|model| model.address().clone()).collect();
     assert_eq!(store.addresses(None, 9).await?, wanted);
@@ -50,7 +124,28 @@ fn stride(len: usize) -> usize {
     }
 }
 
-async fn flip_each(whole: &Place, suffix: &str, models: &[Model]) {
+/// How the files of a database are read, after harm was done to them.
+type Read = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>;
+
+fn reading(models: &[Model]) -> Read {
+    let models = models.to_vec();
+    Arc::new(move |path| {
+        let models = models.clone();
+        Box::pin(async move { read_all(&path, &models).await })
+    })
+}
+
+fn reading_grown(grown: &[Grown]) -> Read {
+    let grown = grown.to_vec();
+    Arc::new(move |path| {
+        let grown = grown.clone();
+        Box::pin(async move { read_grown(&path, &grown).await })
+    })
+}
+
+/// Flips a bit of one byte after the other. What is read is right, or an error names the damage;
+/// and a verification never fails in another way.
+async fn flip_each(whole: &Place, suffix: &str, read: &Read) {
     let copy = crashed_copy(&whole.path);
     let original: Vec<(&str, Vec<u8>)> = ["", "-wal", "-lock"]
         .into_iter()
@@ -74,9 +169,13 @@ async fn flip_each(whole: &Place, suffix: &str, models: &[Model]) {
         let mut bytes = target.clone();
         bytes[at] ^= 1 << (at % 8);
         fs::write(copy.beside(suffix), &bytes).unwrap();
-        let (path, models) = (copy.path.clone(), models.to_vec());
-        let read = tokio::spawn(async move { read_all(&path, &models).await });
-        match read
+        let (path, read) = (copy.path.clone(), read.clone());
+        let task = tokio::spawn(async move {
+            let result = read(path.clone()).await;
+            verify(&path, result.as_ref().err()).await;
+            result
+        });
+        match task
             .await
             .unwrap_or_else(|_| panic!("bit {} of byte {at} of {suffix:?}", at % 8))
         {
@@ -95,19 +194,44 @@ async fn flip_each(whole: &Place, suffix: &str, models: &[Model]) {
     assert!(!told.is_empty());
 }
 
+/// Verifies a store that may be damaged: it opens or not, and says so or is whole.
+async fn verify(path: &std::path::Path, error: Option<&StoreError>) {
+    let Ok(store) = TursoProcessStore::open(path).await else {
+        assert!(error.is_some());
+        return;
+    };
+    let found = store.verify().await.unwrap();
+    // What reads well can still have a damaged page that no read meets, such as a free one.
+    if let Some(error) = error {
+        assert!(!found.is_whole(), "{error}, but {found:?}");
+    }
+    store.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_flipped_byte_of_a_closed_database_is_harmless_or_named() {
     let (place, store, models) = small_store().await;
     store.close().await.unwrap();
-    flip_each(&place, "", &models).await;
-    flip_each(&place, "-lock", &models).await;
+    flip_each(&place, "", &reading(&models)).await;
+    flip_each(&place, "-lock", &reading(&models)).await;
 }
 
 #[tokio::test]
 async fn a_flipped_byte_of_a_hot_log_is_harmless_or_named() {
     let (place, _store, models) = small_store().await;
-    flip_each(&place, "-wal", &models).await;
-    flip_each(&place, "", &models).await;
+    flip_each(&place, "-wal", &reading(&models)).await;
+    flip_each(&place, "", &reading(&models)).await;
+}
+
+#[tokio::test]
+async fn a_flipped_byte_of_checkpoints_and_forks_is_harmless_or_named() {
+    let (place, store, grown) = grown_store().await;
+    flip_each(&place, "-wal", &reading_grown(&grown)).await;
+    store.close().await.unwrap();
+    read_grown(&crashed_copy(&place.path).path, &grown)
+        .await
+        .unwrap();
+    flip_each(&place, "", &reading_grown(&grown)).await;
 }
 
 #[tokio::test]
