@@ -30,7 +30,7 @@ mod pattern;
 mod walk;
 
 pub use hit::{Bound, Cut, Failure, Found, Hit, MAX_FAILURES, Part};
-pub use mounts::{AttachedMounts, MountLimits, MountNode, MountSource};
+pub use mounts::{AttachedMounts, HostMounts, MountLimits, MountNode, MountSource};
 pub use pattern::{
     MAX_PATTERN_BYTES, MAX_PATTERN_CLASSES, MAX_PATTERN_COMPILED_BYTES, MAX_PATTERN_POSITIONS,
     Pattern,

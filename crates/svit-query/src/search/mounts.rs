@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use svit_tree::Path;
-use svit_tree::guest::HostError;
+use svit_tree::guest::{Host, HostError};
 use svit_tree::mount::{MountError, MountPath, MountProvider};
 use svit_value::{Kind, Text, Value};
 
@@ -30,8 +30,8 @@ pub struct MountLimits {
 
 /// The contents of mounts, as a search asks for them.
 ///
-/// A host has [`AttachedMounts`]; the working copy of an activation has its own, since its script may have written
-/// to a mount what is not there yet. A closure `Fn(&Path, MountLimits) -> Result<Option<MountNode>, HostError>` is
+/// A host that searches a committed state has [`AttachedMounts`]; a guest has [`HostMounts`], which shows what its
+/// script has written to a mount and nobody has committed. A closure `Fn(&Path, MountLimits) -> Result<Option<MountNode>, HostError>` is
 /// a source too.
 pub trait MountSource {
     /// What is at `path`, which is below `/mounts` and begins with the name of a mount; none where nothing is.
@@ -73,6 +73,41 @@ impl<'a> AttachedMounts<'a> {
 impl fmt::Debug for AttachedMounts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Mounts as the script of an activation sees them, for a guest.
+#[derive(Clone, Copy)]
+pub struct HostMounts<'a>(&'a dyn Host);
+
+impl<'a> HostMounts<'a> {
+    /// Those of a host.
+    pub const fn new(host: &'a dyn Host) -> Self {
+        Self(host)
+    }
+}
+
+impl fmt::Debug for HostMounts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostMounts")
+    }
+}
+
+impl MountSource for HostMounts<'_> {
+    /// The limits are those of the host, which are tighter or are checked by the search.
+    fn node(&self, path: &Path, _: MountLimits) -> Result<Option<MountNode>, HostError> {
+        let stat = self.0.stat(path)?;
+        let Some(kind) = stat.get("kind").and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let known = stat.get("entries").and_then(Value::as_int);
+        let known = known.and_then(|entries| u64::try_from(entries).ok());
+        Ok(match (kind, known) {
+            ("map", _) => Some(MountNode::Entries(self.0.discover(path)?)),
+            ("list", Some(elements)) => Some(MountNode::Elements(elements)),
+            ("list", None) => Some(MountNode::Elements(self.0.discover(path)?.len() as u64)),
+            _ => self.0.read(path)?.map(MountNode::Value),
+        })
     }
 }
 

@@ -167,6 +167,108 @@ fn contents_are_found_where_the_descriptor_is_in_the_order_of_paths() {
     assert!(hits(&found.unwrap()).contains(&"/mounts/a/kind text".to_owned()));
 }
 
+/// A script's host with one mount, `a`, and with no `b`.
+struct Script {
+    a: Fake,
+    meter: Meter,
+}
+
+impl Script {
+    fn inside(&self, path: &Path) -> Result<MountPath, HostError> {
+        match MountPath::split(path) {
+            Some((name, inside)) if name.as_str() == "a" => Ok(inside),
+            _ => Err(HostError::soft("not_attached", "no such mount is attached")),
+        }
+    }
+}
+
+impl Host for Script {
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    fn discover(&self, path: &Path) -> Result<Vec<Text>, HostError> {
+        let names = self.a.list(&self.inside(path)?, usize::MAX);
+        names.map_err(|error| failed(&error))
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Value>, HostError> {
+        let value = self.a.read(&self.inside(path)?, u64::MAX);
+        value.map_err(|error| failed(&error))
+    }
+
+    fn stat(&self, path: &Path) -> Result<Value, HostError> {
+        if path.to_string() == "/mounts/b" {
+            return Ok(value!({"kind": "map", "attached": false}));
+        }
+        let stat = self.a.stat(&self.inside(path)?);
+        let stat = stat.map_err(|error| failed(&error))?;
+        Ok(stat.map_or(Value::Null, |stat| {
+            let kind = Value::from(stat.kind.to_string());
+            match stat.entries {
+                Some(entries) => value!({"kind": kind, "entries": entries as i64}),
+                None => value!({"kind": kind}),
+            }
+        }))
+    }
+
+    fn write(&self, _: &Path, _: Value) -> Result<(), HostError> {
+        panic!("a search does not write")
+    }
+
+    fn remove(&self, _: &Path) -> Result<bool, HostError> {
+        panic!("a search does not remove")
+    }
+
+    fn exec(&self, _: &Path, _: Value) -> Result<Value, HostError> {
+        panic!("a search runs nothing")
+    }
+
+    fn log(&self, _: svit_tree::guest::LogLevel, _: Text, _: Value) -> Result<(), HostError> {
+        panic!("a search logs nothing")
+    }
+
+    fn send(&self, _: Value) -> Result<(), HostError> {
+        panic!("a search sends nothing")
+    }
+
+    fn port_call(&self, _: &str, _: Value) -> Result<Value, HostError> {
+        panic!("a search calls nothing")
+    }
+}
+
+#[test]
+fn a_guest_searches_what_its_host_shows() {
+    let list = List::from_values((0..11).map(|_| "x")).unwrap();
+    let value = value!({"list": list, "sub": {"x": "x"}, "n": 1, "broken": "x"});
+    let broken = vec!["/broken"];
+    let fake = || Fake {
+        broken: broken.clone(),
+        ..Fake::new(value.clone())
+    };
+    let (a, script) = (
+        fake(),
+        Script {
+            a: fake(),
+            meter: Meter::new(MANY),
+        },
+    );
+    let attached = AttachedMounts::new().with("a", &a);
+    let options = SearchOptions::default();
+    let (by_host, _) = run(&attached, "/", &options).unwrap();
+    let (by_script, _) = run(&HostMounts::new(&script), "/", &options).unwrap();
+    assert_eq!(by_script.hits, by_host.hits);
+    assert_eq!(
+        failures(&by_script),
+        [
+            "/mounts/a/broken mount_unavailable",
+            "/mounts/b not_attached"
+        ]
+    );
+    let found = run(&HostMounts::new(&script), "/mounts/a/none", &options);
+    assert_eq!(found.unwrap_err().code(), "missing");
+}
+
 #[test]
 fn a_search_may_start_in_a_mount() {
     let a = Fake::new(value!({"sub": {"x": "x"}, "other": "x"}));
