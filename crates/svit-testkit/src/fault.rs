@@ -127,7 +127,8 @@ impl FaultyStore {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// How many calls there were to `insert_base`, `claim` and `append`.
+    /// How many calls there were that change something: `insert_base`, `claim`, `append`,
+    /// `put_checkpoint`, `cut`, `trim_events`, `delete` and `collect`.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::SeqCst)
     }
@@ -374,3 +375,6 @@ impl ProcessStore for FaultyStore {
         self.read(self.inner.addresses(after, limit))
     }
 }
+
+#[cfg(test)]
+mod tests;
