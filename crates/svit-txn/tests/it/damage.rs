@@ -279,6 +279,7 @@ fn events_that_are_shared_in_a_circle_are_noticed() {
                 parent: other.parse().unwrap(),
                 events: 1,
             });
+            head.first_event = 1;
         });
         let circle = child.recent_events(3).await.unwrap_err();
         assert_eq!(circle.code(), "damaged_history");
