@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use svit_tree::Node;
 use svit_tree::guest::{GuestErrorKind, LogLevel};
 use svit_value::{List, Map, Text, Value};
 
@@ -210,7 +211,11 @@ fn exec(call: &Call<'_>, args: &[K]) -> Outcome {
     let input = leaving_or_null(call, args, 1)?;
     let run = call.run;
     let host = run.host()?;
-    let output = run.around(|| host.exec(&path, input));
+    let output = match Node::of(&path) {
+        // A port: the host waits for its answer, as for `port-call`.
+        Some(Node::Ports) => run.off_the_clock(|| host.exec(&path, input)),
+        _ => run.around(|| host.exec(&path, input)),
+    };
     run.fresh(output.map_err(|e| run.host_error(e))?)
 }
 

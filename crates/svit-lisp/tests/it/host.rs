@@ -113,6 +113,9 @@ impl Host for World {
     }
 
     fn exec(&self, path: &Path, input: Value) -> Result<Value, HostError> {
+        if let Some(port) = path.to_string().strip_prefix("/ports/") {
+            return self.port_call(port, input);
+        }
         let found = self
             .read(path)?
             .ok_or_else(|| HostError::soft("no_script", "no such script"))?;

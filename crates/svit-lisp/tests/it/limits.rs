@@ -238,11 +238,18 @@ fn the_wall_clock_ends_a_run_and_waits_do_not_count() {
     };
     let (result, _) = run_with(&with_pre("(spin 0)"), short(), u64::MAX);
     assert_eq!(result.unwrap_err().kind, GuestErrorKind::Timeout);
-    let (result, _) = run(
-        "(do (port-call \"slow\" 1) (length (map identity (range 100))))",
-        short(),
-    );
-    assert_eq!(result.unwrap(), Value::from(100));
+    for wait in [
+        "(port-call \"slow\" 1)",
+        "(exec \"/ports/slow\" 1)",
+        "(exec \"/lib/waits\" 1)",
+    ] {
+        let waits = "(define (main input) (do (port-call \"slow\" input) (length (range 100))))";
+        let tree = value!({"memory": {}, "lib": {"waits": {"source": waits}}});
+        let world = World::new(&Lisp::new(), tree, short());
+        let source = format!("(do {wait} (length (map identity (range 100))))");
+        let result = world.run(&whole(&source), Value::Null);
+        assert_eq!(result.unwrap(), Value::from(100), "{wait}");
+    }
 }
 
 #[test]
