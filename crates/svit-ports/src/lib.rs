@@ -1,4 +1,4 @@
-//! Authority that a host grants: ports, called by name.
+//! Authority that a host grants: ports, called by name, and mounts, read and written by path.
 //!
 //! A process can change itself and nothing else. What it may do in the world beyond, the host grants
 //! one port at a time: a [`Port`] has a name, a manual and one function. [`Ports::new`] grants
@@ -58,6 +58,7 @@
 //! - [`PortDescriptor`], [`Effect`], [`PortLimits`]: what a port says about itself;
 //! - [`PortContext`], [`CommittedState`]: what a port can see;
 //! - [`Ports`]: the ports of one process, their manuals, and the dispatch;
+//! - [`ValueMount`] and, on Unix, `FolderMount`: resources to be attached below `/mounts`;
 //! - [`PortError`].
 //!
 //! # What it does not do
@@ -72,11 +73,15 @@
 mod context;
 mod descriptor;
 mod error;
+mod mounts;
 mod port;
 mod ports;
 
 pub use context::{CommittedState, PortContext};
 pub use descriptor::{Effect, MAX_PORT_BYTES, PortDescriptor, PortLimits};
 pub use error::{Direction, PortError};
+#[cfg(unix)]
+pub use mounts::FolderMount;
+pub use mounts::ValueMount;
 pub use port::{BoxFuture, Port, PortFailure};
 pub use ports::Ports;
