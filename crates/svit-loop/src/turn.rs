@@ -185,6 +185,7 @@ impl Worker {
         };
         let submission = Submission::plain(operation)
             .keyed(request)
+            .pinned_by(site.turn)
             .recording(|outcome| recorded(site, call, outcome));
         let result = match self.journal.submit(submission).await {
             // The result is in the events already, unless they and the receipt were separated.

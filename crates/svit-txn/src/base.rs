@@ -4,10 +4,12 @@ use svit_tree::Address;
 use svit_value::{Digest, Map, Value};
 
 use crate::RecordError;
-use crate::codec::{self, Fields};
+use crate::codec::{self, Fields, Format};
 
 /// The name of the stored form.
 pub const BASE_FORMAT: &str = "svit-base@1";
+
+const FORMATS: &[Format<Base>] = &[(BASE_FORMAT, Base::read_1)];
 
 /// The start of a history. Records follow it, the first with `previous` = [`Base::head`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,9 +102,10 @@ impl Base {
     /// # Errors
     /// [`RecordError`]; an unknown format or kind is refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
-        let value = Value::decode(bytes, &codec::STORED)?;
-        let fields = Fields::of("base", &value)?;
-        fields.format(BASE_FORMAT)?;
+        codec::read("base", bytes, FORMATS)
+    }
+
+    fn read_1(fields: &Fields<'_>) -> Result<Self, RecordError> {
         let (kind, count) = match fields.text("kind")? {
             "created" => (BaseKind::Created, 5),
             "forked" => (

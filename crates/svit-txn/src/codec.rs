@@ -15,7 +15,7 @@ pub enum RecordError {
     Format {
         /// What was read: `record` or `base`.
         what: &'static str,
-        /// The format that this version reads.
+        /// The newest format that this version reads.
         expected: &'static str,
         /// The format found.
         found: String,
@@ -44,6 +44,29 @@ impl RecordError {
             Self::Field { .. } => "bad_field",
             Self::Tree(_) => "bad_edit",
         }
+    }
+}
+
+/// A released format of a stored form, by name, and what reads it.
+pub(crate) type Format<T> = (&'static str, fn(&Fields<'_>) -> Result<T, RecordError>);
+
+/// Reads stored bytes by the format that they name. The newest of the formats stands last; to release
+/// another one is to add it there, with golden bytes of it in `tests/it/golden.rs`.
+pub(crate) fn read<T>(
+    what: &'static str,
+    bytes: &[u8],
+    formats: &[Format<T>],
+) -> Result<T, RecordError> {
+    let value = Value::decode(bytes, &STORED)?;
+    let fields = Fields::of(what, &value)?;
+    let found = fields.text("format")?;
+    match formats.iter().find(|(name, _)| *name == found) {
+        Some((_, read)) => read(&fields),
+        None => Err(RecordError::Format {
+            what,
+            expected: formats.last().map_or("", |(newest, _)| newest),
+            found: found.chars().take(64).collect(),
+        }),
     }
 }
 

@@ -3,13 +3,15 @@
 use svit_tree::{Address, Mutation, Source, touched};
 use svit_value::{Digest, List, Map, Value};
 
-use crate::codec::{self, Fields};
+use crate::codec::{self, Fields, Format};
 use crate::ports::PortCall;
 use crate::store::StoredRecord;
 use crate::{Error, LimitKind, Limits, RecordError};
 
 /// The name of the stored form.
 pub const TRANSACTION_FORMAT: &str = "svit-transaction@1";
+
+const FORMATS: &[Format<ProcessTransaction>] = &[(TRANSACTION_FORMAT, ProcessTransaction::read_1)];
 
 /// One transition as it is stored: what differs between two roots, and where it stands in the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,13 +80,14 @@ impl ProcessTransaction {
     /// # Errors
     /// [`RecordError`]; an unknown format, source or operation is refused.
     pub fn from_bytes(body: &[u8]) -> Result<Self, RecordError> {
-        let value = Value::decode(body, &codec::STORED)?;
-        let fields = Fields::of("record", &value)?;
-        fields.format(TRANSACTION_FORMAT)?;
+        codec::read("record", body, FORMATS)
+    }
+
+    fn read_1(fields: &Fields<'_>) -> Result<Self, RecordError> {
         let has_ports = fields.has("ports");
         fields.exactly(if has_ports { 9 } else { 8 })?;
         let ports = if has_ports {
-            port_calls(&fields)?
+            port_calls(fields)?
         } else {
             Vec::new()
         };

@@ -109,6 +109,12 @@ impl State {
         Ok((self.tree.with(Node::Inbox, inbox)?, sequence))
     }
 
+    /// Whether a message is in the inbox.
+    pub(crate) fn has_message(&self, sequence: u64) -> bool {
+        let inbox = self.tree.node(Node::Inbox);
+        inbox.contains_key(&sequence_key(sequence))
+    }
+
     /// The tree without one message of the inbox.
     pub(crate) fn acknowledge(&self, sequence: u64) -> Result<Tree, Error> {
         let mut inbox = self.tree.node(Node::Inbox).clone();

@@ -140,11 +140,9 @@ pub trait ProcessStore: Send + Sync {
     /// next one of this checkpoint.
     fn put_checkpoint(
         &self,
-        _address: &Address,
-        _part: CheckpointPart,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        not_yet()
-    }
+        address: &Address,
+        part: CheckpointPart,
+    ) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Whole checkpoints of a process at a version or before it, newest first. O(result).
     ///
@@ -152,12 +150,10 @@ pub trait ProcessStore: Send + Sync {
     /// [`StoreError::NotFound`]; [`StoreError::Corrupt`].
     fn checkpoints(
         &self,
-        _address: &Address,
-        _at_or_before: u64,
-        _limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
+        address: &Address,
+        at_or_before: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>>;
 
     /// Forgets the history before a version: `base`, of the kind checkpoint, becomes the base; the
     /// records up to and including its version go, and so do older checkpoints. Receipts and events
@@ -167,9 +163,7 @@ pub trait ProcessStore: Send + Sync {
     /// [`StoreError::NotFound`]; [`StoreError::Fenced`]; [`StoreError::BadBatch`] if there is no
     /// whole checkpoint of that version, record and root; [`StoreError::Forked`] while a fork
     /// depends on what would go, see [`forks`](Self::forks).
-    fn cut(&self, _address: &Address, _epoch: u64, _base: Base) -> BoxFuture<'_, StoreResult<()>> {
-        not_yet()
-    }
+    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Forks of a process that depend on its history: those whose base has a version below `below`
     /// and no whole checkpoint of its own, by version and then by address. O(result).
@@ -178,12 +172,10 @@ pub trait ProcessStore: Send + Sync {
     /// [`StoreError::NotFound`].
     fn forks(
         &self,
-        _address: &Address,
-        _below: u64,
-        _limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
-        not_yet()
-    }
+        address: &Address,
+        below: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>>;
 
     /// Forgets thread events with a number below `before`. Events that have been forgotten are gone
     /// for the forks that share them too. O(what is dropped).
@@ -192,12 +184,10 @@ pub trait ProcessStore: Send + Sync {
     /// [`StoreError::NotFound`]; [`StoreError::Fenced`].
     fn trim_events(
         &self,
-        _address: &Address,
-        _epoch: u64,
-        _before: u64,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        not_yet()
-    }
+        address: &Address,
+        epoch: u64,
+        before: u64,
+    ) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Forgets a process: base, records, checkpoints, receipts and events. Events that a fork shares
     /// with it become the fork's own, in the same step. Blocks go with the next
@@ -206,9 +196,7 @@ pub trait ProcessStore: Send + Sync {
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::Fenced`]; [`StoreError::Forked`] while a fork depends
     /// on its history, see [`forks`](Self::forks).
-    fn delete(&self, _address: &Address, _epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
-        not_yet()
-    }
+    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Removes blocks that no base and no checkpoint reaches, in a piece that looks at about `steps`
     /// blocks. Call it again until it is done; it can be given up at any point.
@@ -216,9 +204,7 @@ pub trait ProcessStore: Send + Sync {
     /// # Errors
     /// [`StoreError::Corrupt`] if a block that must be followed is damaged or not there: nothing more
     /// is removed then.
-    fn collect(&self, _steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
-        not_yet()
-    }
+    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>>;
 
     /// Addresses in bytewise order, from behind `after`. O(result).
     ///
@@ -229,11 +215,4 @@ pub trait ProcessStore: Send + Sync {
         after: Option<&Address>,
         limit: usize,
     ) -> BoxFuture<'_, StoreResult<Vec<Address>>>;
-}
-
-/// For stores that are still to learn this.
-fn not_yet<'a, T: Send + 'a>() -> BoxFuture<'a, StoreResult<T>> {
-    Box::pin(std::future::ready(Err(StoreError::Unavailable {
-        why: "this store has no checkpoints yet".to_owned(),
-    })))
 }

@@ -204,7 +204,8 @@ impl<'a> Submission<'a> {
     }
 
     /// The sequence number of the inbox message whose turn makes this request: its outcome is kept,
-    /// however many others there are, until that message is acknowledged or buried.
+    /// however many others there are, until that message is acknowledged or buried. One that is not
+    /// in the inbox pins nothing.
     pub fn pinned_by(mut self, sequence: u64) -> Self {
         self.pinned_by = Some(sequence);
         self
@@ -285,7 +286,7 @@ impl DurableProcess {
             content: request.content,
             outcome: extras.outcome,
             version,
-            pinned_by,
+            pinned_by: pinned_by.filter(|message| committer.state.has_message(*message)),
         });
         let done_with = operation.ends_message().filter(|_| result.is_ok());
         self.land_unpinning(&mut committer, step, receipt, extras.events, done_with)

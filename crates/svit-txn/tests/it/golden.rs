@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use svit_tree::{Mutation, Op, Path, Source};
-use svit_txn::{Base, BaseKind, Limits, PortCall, PortOutcome, ProcessTransaction};
+use svit_txn::{Base, BaseKind, Limits, PortCall, PortOutcome, ProcessTransaction, SharedThread};
 use svit_value::{Digest, List, Map, Value, ValueLimits, value};
 
 const PINNED: &str = include_str!("../data/stored-forms.txt");
@@ -23,11 +23,24 @@ fn bases() -> Vec<(&'static str, Base)> {
         record: Digest::of(b"record"),
         events,
     };
+    let checkpoint = |thread| BaseKind::Checkpoint {
+        record: Digest::of(b"record"),
+        thread,
+    };
+    let shared = SharedThread {
+        parent: "svit://local/parent".parse().unwrap(),
+        events: 300,
+    };
     vec![
         ("base created", base(0, BaseKind::Created)),
         ("base created later", base(1 << 40, BaseKind::Created)),
         ("base forked", base(12, forked(0))),
         ("base forked with events", base(12, forked(300))),
+        ("base checkpoint", base(1_000, checkpoint(None))),
+        (
+            "base checkpoint of a fork",
+            base(13, checkpoint(Some(shared))),
+        ),
     ]
 }
 
@@ -284,6 +297,8 @@ fn every_other_record_is_refused() {
 #[test]
 fn every_other_base_is_refused() {
     let mut all = bases();
+    let of_fork = all.swap_remove(5).1.to_bytes();
+    let checkpoint = all.swap_remove(4).1.to_bytes();
     let forked = all.swap_remove(2).1.to_bytes();
     let created = all.swap_remove(0).1.to_bytes();
     for field in [
@@ -295,9 +310,19 @@ fn every_other_base_is_refused() {
             Some(value!(-1)),
             Some(value!("x")),
         ] {
-            let changed = with(&forked, field, other.clone());
-            assert!(Base::from_bytes(&changed).is_err(), "{field} {other:?}");
+            for bytes in [&forked, &of_fork] {
+                let changed = with(bytes, field, other.clone());
+                let read = Base::from_bytes(&changed);
+                assert!(read.is_err(), "{field} {other:?}");
+            }
         }
+    }
+    for field in ["parent", "events"] {
+        // One of the two alone.
+        assert!(
+            Base::from_bytes(&with(&of_fork, field, None)).is_err(),
+            "{field}"
+        );
     }
     for (bytes, field, other) in [
         (&created, "parent", value!("svit://local/x")),
@@ -306,6 +331,17 @@ fn every_other_base_is_refused() {
         (&forked, "kind", value!("created")),
         (&forked, "extra", value!(1)),
         (&created, "format", value!("svit-base@2")),
+        (&created, "format", value!("svit-transaction@1")),
+        (&checkpoint, "kind", value!("created")),
+        (&checkpoint, "kind", value!("forked")),
+        (&checkpoint, "record", value!("x")),
+        (&checkpoint, "parent", value!("svit://local/x")),
+        (&checkpoint, "events", value!(1)),
+        (&checkpoint, "extra", value!(1)),
+        (&of_fork, "kind", value!("created")),
+        (&of_fork, "events", value!(-1)),
+        (&of_fork, "parent", value!(1)),
+        (&of_fork, "extra", value!(1)),
     ] {
         let refused = Base::from_bytes(&with(bytes, field, Some(other.clone()))).unwrap_err();
         assert!(

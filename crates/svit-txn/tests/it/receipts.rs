@@ -406,3 +406,69 @@ fn an_append_that_lands_while_it_is_being_settled_is_seen() {
         });
     }
 }
+
+async fn kept(process: &DurableProcess, name: &str, numbers: std::ops::Range<u64>) -> Vec<u64> {
+    let mut kept = Vec::new();
+    for n in numbers {
+        let key = request(&format!("{name}-{n}"), "").key;
+        if process.receipt(&key).await.unwrap().is_some() {
+            kept.push(n);
+        }
+    }
+    kept
+}
+
+#[test]
+fn receipts_are_kept_to_the_limit_and_those_of_a_turn_until_its_message_is_done() {
+    for buried in [false, true] {
+        let (_, store) = crate::steps::store();
+        block_on(async {
+            let limits = svit_txn::Limits {
+                max_receipts: 3,
+                ..svit_txn::Limits::default()
+            };
+            let built = builder("svit://local/receipts").limits(limits);
+            let built = built.build().unwrap();
+            let process = DurableProcess::create(store.clone(), built).await.unwrap();
+            let enqueue = Operation::Enqueue { message: 1.into() };
+            let enqueued = process.submit(Submission::plain(enqueue)).await.unwrap();
+            let Outcome::Enqueued { sequence } = enqueued else {
+                panic!("{enqueued:?}");
+            };
+            let call = |name: &str, n: u64| {
+                let key = request(&format!("{name}-{n}"), "");
+                Submission::plain(add(1)).keyed(key)
+            };
+            for n in 0..9 {
+                let pinned = call("turn", n).pinned_by(sequence);
+                process.submit(pinned).await.unwrap();
+                process.submit(call("other", n)).await.unwrap();
+                // A message that is not there pins nothing.
+                let stray = call("stray", n).pinned_by(sequence + 100);
+                process.submit(stray).await.unwrap();
+            }
+            assert_eq!(
+                kept(&process, "turn", 0..9).await,
+                (0..9).collect::<Vec<_>>()
+            );
+            assert_eq!(kept(&process, "other", 0..9).await, [8]);
+            assert_eq!(kept(&process, "stray", 0..9).await, [7, 8]);
+            // The same after a restart, and a retry of the first call finds its outcome.
+            let again = crate::steps::resume(&store, "svit://local/receipts").await;
+            let retry = call("turn", 0).pinned_by(sequence);
+            let retried = again.submit(retry).await.unwrap();
+            assert!(matches!(retried, Outcome::Replayed(_)), "{retried:?}");
+            let done = match buried {
+                false => Operation::Acknowledge { sequence },
+                true => Operation::Bury {
+                    sequence,
+                    reason: "given up".into(),
+                },
+            };
+            again.submit(Submission::plain(done)).await.unwrap();
+            assert_eq!(kept(&again, "turn", 0..9).await, [8]);
+            assert_eq!(kept(&again, "other", 0..9).await, [8]);
+            assert_eq!(kept(&again, "stray", 0..9).await, [8]);
+        });
+    }
+}
