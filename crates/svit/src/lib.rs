@@ -129,6 +129,7 @@
 //! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
+//! - best matches first, for hosts: `rank`;
 //! - failures: [`Error`], one type with every layer's own error inside. [`Error::code`] is stable.
 //!
 //! # Parts of your own
@@ -138,7 +139,7 @@
 //! # Features
 //! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `providers`
 //! (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
-//! store contract, the loop and scripted models.
+//! store contract, the loop and scripted models. `rank` (tantivy) is off by default.
 
 pub mod store;
 
@@ -167,6 +168,8 @@ pub use svit_model::{
     ModelRequest, ModelStream, Provider, Reasoner, Retry, Role, Scripted, ScriptedReply, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
+#[cfg(feature = "rank")]
+pub use svit_query::{QueryError, rank};
 #[cfg(feature = "persistence-turso")]
 pub use svit_store_turso::TursoProcessStore;
 pub use svit_tree::{
