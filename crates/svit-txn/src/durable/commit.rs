@@ -14,7 +14,9 @@ use super::observe::Published;
 use crate::Error;
 use crate::mounts::MountWrite;
 use crate::state::{State, Transition};
-use crate::store::{Batch, EventQuery, Receipt, RecordQuery, StoreError, ThreadEvent};
+use crate::store::{
+    Batch, EventQuery, Receipt, RecordQuery, StoreError, StoredRecord, ThreadEvent,
+};
 
 /// What the holder of the commit lock knows.
 #[derive(Debug)]
@@ -48,6 +50,16 @@ enum Settled {
     Landed,
     /// The store will not have it; it is forgotten.
     Refused(StoreError),
+    /// Somebody else, of this epoch, owns the process now, and what is in the store may be theirs. It
+    /// is forgotten, and will never be known.
+    Unclear { actual: u64 },
+}
+
+/// What the store shows of a batch.
+enum Seen {
+    Landed,
+    NotThere,
+    Unclear { actual: u64 },
 }
 
 impl Committer {
@@ -74,6 +86,12 @@ impl Committer {
             .map(|(seq, (kind, body))| ThreadEvent { seq, kind, body })
             .collect()
     }
+}
+
+/// Forgets what is in flight, of which nothing will ever be known.
+fn unclear(committer: &mut Committer, actual: u64) -> Settled {
+    committer.in_flight = None;
+    Settled::Unclear { actual }
 }
 
 impl DurableProcess {
@@ -141,7 +159,7 @@ impl DurableProcess {
         match self.resolve(committer).await {
             Ok(Settled::Landed) => Ok(()),
             Ok(Settled::Refused(error)) => Err(error.into()),
-            Err(_) => Err(StoreError::Unknown { why }.into()),
+            Ok(Settled::Unclear { .. }) | Err(_) => Err(StoreError::Unknown { why }.into()),
         }
     }
 
@@ -161,6 +179,12 @@ impl DurableProcess {
                 | StoreError::Conflict { .. }
                 | StoreError::NotFound { .. }),
             ) => Err(error.into()),
+            Settled::Unclear { actual } => Err(StoreError::Fenced {
+                address: self.inner.address.clone(),
+                epoch: committer.epoch,
+                actual,
+            }
+            .into()),
             Settled::Landed | Settled::Refused(_) => Ok(committer),
         }
     }
@@ -182,12 +206,10 @@ impl DurableProcess {
 
     /// Brings what is in flight to an end. While an error is returned it stays in flight.
     async fn resolve(&self, committer: &mut Committer) -> Result<Settled, StoreError> {
-        let Some(flight) = &committer.in_flight else {
-            return Ok(Settled::Landed);
-        };
-        if self.landed(flight).await? {
-            self.publish(committer);
-            return Ok(Settled::Landed);
+        match self.seen(committer).await? {
+            Seen::Landed => return Ok(self.has_landed(committer)),
+            Seen::Unclear { actual } => return Ok(unclear(committer, actual)),
+            Seen::NotThere => {}
         }
         match self.append(committer).await {
             Ok(()) => Ok(Settled::Landed),
@@ -195,29 +217,53 @@ impl DurableProcess {
                 Err(error)
             }
             // A first attempt whose future was dropped may have landed since it was looked for.
-            Err(_) if self.landed_now(committer).await? => {
-                self.publish(committer);
-                Ok(Settled::Landed)
-            }
-            Err(refused) => {
-                committer.in_flight = None;
-                Ok(Settled::Refused(refused))
-            }
+            Err(refused) => Ok(match self.seen(committer).await? {
+                Seen::Landed => self.has_landed(committer),
+                Seen::Unclear { actual } => unclear(committer, actual),
+                Seen::NotThere => {
+                    committer.in_flight = None;
+                    Settled::Refused(refused)
+                }
+            }),
         }
     }
 
-    async fn landed_now(&self, committer: &Committer) -> Result<bool, StoreError> {
-        match &committer.in_flight {
-            Some(flight) => self.landed(flight).await,
-            None => Ok(false),
-        }
+    fn has_landed(&self, committer: &mut Committer) -> Settled {
+        self.publish(committer);
+        Settled::Landed
     }
 
-    /// Whether a batch is in the store, whoever has written there since. A batch lands as a whole,
-    /// so that one thing in it tells.
-    async fn landed(&self, flight: &InFlight) -> Result<bool, StoreError> {
+    /// Whether what is in flight is in the store, whoever has written there since.
+    ///
+    /// A batch lands as a whole, so that one thing in it tells, as long as nobody else owns the
+    /// process: the next owner may have written the very same within the same millisecond, or cut it
+    /// off since, and to take theirs for ours would acknowledge what never happened. With a receipt
+    /// it is of the same request, and its outcome is the same.
+    async fn seen(&self, committer: &Committer) -> Result<Seen, StoreError> {
+        let Some(InFlight { batch, .. }) = &committer.in_flight else {
+            return Ok(Seen::Landed);
+        };
         let (store, address) = (&self.inner.store, &self.inner.address);
-        let batch = &flight.batch;
+        let is_there = self.is_stored(batch).await?;
+        if let Some(receipt) = batch.receipts.last()
+            && is_there
+            && store.receipt(address, &receipt.key).await?.as_ref() == Some(receipt)
+        {
+            return Ok(Seen::Landed);
+        }
+        // Asked last: who is no owner now may have been one when the record was looked for.
+        let head = store.load(address).await?;
+        let is_cut = |record: &StoredRecord| record.version <= head.base.version;
+        Ok(match is_there {
+            true if head.epoch == committer.epoch => Seen::Landed,
+            false if !batch.records.last().is_some_and(is_cut) => Seen::NotThere,
+            _ => Seen::Unclear { actual: head.epoch },
+        })
+    }
+
+    /// Whether the last thing of a batch, or one like it, is in the store.
+    async fn is_stored(&self, batch: &Batch) -> Result<bool, StoreError> {
+        let (store, address) = (&self.inner.store, &self.inner.address);
         if let Some(record) = batch.records.last() {
             let query = RecordQuery {
                 from: record.version,

@@ -23,6 +23,7 @@ mod matrix;
 mod mounts;
 mod observers;
 mod outbox;
+mod owners;
 mod ports;
 mod racing;
 mod random;
