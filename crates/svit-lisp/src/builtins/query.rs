@@ -67,15 +67,17 @@ fn failed(
 #[cfg(feature = "search")]
 mod search {
     use svit_query::QueryError;
-    use svit_query::search::{Cut, Hit, MAX_PATTERN_POSITIONS, Pattern, SearchOptions};
-    use svit_tree::Path;
+    use svit_query::search::{
+        Cut, Failure, Found, Hit, HostMounts, MAX_PATTERN_POSITIONS, Pattern, SearchOptions,
+    };
+    use svit_tree::{Node, Path};
     use svit_value::{List, Map, Text, Value, ValueError};
 
     use super::super::{Outcome, map_at, path_at, text_at};
     use super::failed;
     use crate::engine::K;
     use crate::engine::call::Call;
-    use crate::engine::run::{Fault, soft};
+    use crate::engine::run::{Fault, Run, soft};
     use crate::engine::value::too_large;
 
     /// Ticks for each unit of a pattern's cost, beside those of the search: what compiling it may take.
@@ -101,25 +103,75 @@ mod search {
         run.charge(cost.saturating_mul(TICKS_PER_COST))?;
         run.look_at_clock()?;
         let pattern = pattern.map_err(|error| failed(run, &error))?;
-        let read = run.host()?.read(&path).map_err(|e| run.host_error(e))?;
-        let below = read.ok_or_else(|| soft("missing", format!("there is nothing at {path}")))?;
-        let found = svit_query::search::search(
-            &below,
-            &Path::root(),
-            &pattern,
-            &options,
-            run.host()?.meter(),
-        )
-        .map_err(|error| failed(run, &error))?;
+        let (found, base) = match path.is_root() || Node::of(&path) == Some(Node::Mounts) {
+            true => (mounted(run, &path, &pattern, &options)?, Path::root()),
+            false => {
+                let below = read(run, &path)?;
+                let (root, meter) = (Path::root(), run.host()?.meter());
+                let found = svit_query::search::search(&below, &root, &pattern, &options, meter);
+                (found.map_err(|error| failed(run, &error))?, path)
+            }
+        };
         run.look_at_clock()?;
-        let hits = found.hits.iter().map(|hit| shown(&path, hit));
+        let hits = found.hits.iter().map(|hit| shown(&base, hit));
         let hits: Vec<Value> = hits.collect::<Result<_, _>>().map_err(too_large)?;
         let cut = found
             .cut
-            .map_or(Ok(Value::Null), |cut| stopped(&path, &cut));
+            .map_or(Ok(Value::Null), |cut| stopped(&base, &cut));
         let hits = List::from_values(hits).map_err(too_large)?;
-        let answer = map([("hits", hits.into()), ("cut", cut.map_err(too_large)?)]);
-        run.fresh(answer.map_err(too_large)?)
+        let mut answer = Map::new();
+        answer.insert("hits", hits).map_err(too_large)?;
+        answer
+            .insert("cut", cut.map_err(too_large)?)
+            .map_err(too_large)?;
+        if !found.failures.is_empty() {
+            let failures = found.failures.iter().map(unseen);
+            let failures: Vec<Value> = failures.collect::<Result<_, _>>().map_err(too_large)?;
+            let failures = List::from_values(failures).map_err(too_large)?;
+            answer.insert("failures", failures).map_err(too_large)?;
+        }
+        run.fresh(Value::Map(answer))
+    }
+
+    fn read(run: &Run, path: &Path) -> Result<Value, Fault> {
+        let read = run.host()?.read(path).map_err(|e| run.host_error(e))?;
+        read.ok_or_else(|| soft("missing", format!("there is nothing at {path}")))
+    }
+
+    /// A search that looks into mounts, one node at a time, as the script itself would see them.
+    fn mounted(
+        run: &Run,
+        path: &Path,
+        pattern: &Pattern,
+        options: &SearchOptions,
+    ) -> Result<Found, Fault> {
+        // Only what is not in a mount is read at once.
+        let root = match path.len() {
+            0 => read(run, path)?,
+            1 => map([("mounts", read(run, path)?)]).map_err(too_large)?,
+            _ => Value::Null,
+        };
+        let host = run.host()?;
+        let mounts = HostMounts::new(&**host);
+        let found = svit_query::search::search_mounted(
+            &root,
+            &mounts,
+            path,
+            pattern,
+            options,
+            host.meter(),
+        );
+        found.map_err(|error| match error {
+            QueryError::Stopped(refusal) => run.host_error(refusal),
+            error => failed(run, &error),
+        })
+    }
+
+    fn unseen(failure: &Failure) -> Result<Value, ValueError> {
+        map([
+            ("path", failure.at.to_string().into()),
+            ("code", failure.why.code.clone().into()),
+        ])
     }
 
     /// What the third argument says: bounds, and whether the pattern is plain text.

@@ -166,6 +166,35 @@ mod search {
     }
 
     #[test]
+    fn mounts_are_searched_as_the_script_sees_them() {
+        use svit_lisp::Lisp;
+        use svit_value::{Value, value};
+
+        use crate::host::{World, limits, whole};
+
+        let tree = value!({
+            "memory": {"a": "made of teal"},
+            "mounts": {"docs": {"doors.txt": "all doors are teal", "n": 1}},
+        });
+        for (from, expected) in [
+            ("/", "[\"/memory/a\",\"/mounts/docs/doors.txt\"]"),
+            ("/mounts", "[\"/mounts/docs/doors.txt\"]"),
+            ("/mounts/docs", "[\"/mounts/docs/doors.txt\"]"),
+            ("/mounts/docs/doors.txt", "[\"/mounts/docs/doors.txt\"]"),
+            ("/mounts/docs/n", "[]"),
+            ("/memory", "[\"/memory/a\"]"),
+        ] {
+            let world = World::new(&Lisp::new(), tree.clone(), limits());
+            let source = format!(
+                "(map (lambda (hit) (map-get hit \"path\")) (map-get (search \"{from}\" \"teal\") \"hits\"))"
+            );
+            let found = world.run(&whole(&source), Value::Null).unwrap();
+            assert_eq!(found.to_json().unwrap(), expected, "{from}");
+        }
+        assert_eq!(code("(search \"/mounts/none/x\" \"teal\")"), "missing");
+    }
+
+    #[test]
     fn what_cannot_be_asked_is_refused() {
         for (source, expected) in [
             ("(search \"/memory/none\" \"x\")", "missing"),
