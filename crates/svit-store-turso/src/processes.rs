@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use svit_tree::{Address, IntoAddress};
-use svit_txn::{DurableProcess, Error, Process, ProcessStore, StoreResult};
+use svit_txn::{
+    Collected, DurableProcess, Error, Process, ProcessStore, ProcessStoreExt, StoreResult,
+};
 
 use crate::store::TursoProcessStore;
 
@@ -34,5 +36,16 @@ impl TursoProcessStore {
     /// [`StoreError::Corrupt`](svit_txn::StoreError::Corrupt).
     pub async fn list(&self) -> StoreResult<Vec<Address>> {
         self.addresses(None, usize::MAX).await
+    }
+
+    /// Removes the blocks that nothing reaches any more, and says how much that was; see
+    /// [`ProcessStoreExt::collect_garbage`].
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`](svit_txn::StoreError::Corrupt),
+    /// [`StoreError::Unavailable`](svit_txn::StoreError::Unavailable).
+    pub async fn collect_garbage(&self) -> StoreResult<Collected> {
+        let store: Arc<dyn ProcessStore> = Arc::new(self.clone());
+        store.collect_garbage().await
     }
 }

@@ -17,8 +17,9 @@ mod harness;
 
 use std::hint::black_box;
 
+use futures_lite::future::block_on;
 use harness::{Report, Row, median, nanoseconds, race, resident};
-use svit_txn::{Limits, Process};
+use svit_txn::{CheckpointPolicy, Limits, MemoryStore, Process};
 use svit_value::{Map, Value, value};
 
 const COUNTER: &str = r#"
@@ -35,6 +36,7 @@ fn main() {
     commit_memory(&report);
     activation(&report);
     snapshot(&report);
+    resume(&report);
 }
 
 /// A process with about so many nodes of application values, in maps of a hundred texts.
@@ -193,4 +195,48 @@ fn snapshot(report: &Report) {
             back >= 50.0,
         ));
     }
+}
+
+/// A store with a process of 10,000 entries and so many transactions, with a checkpoint after every
+/// thousandth.
+fn history(transactions: i64) -> MemoryStore {
+    let store = MemoryStore::new();
+    block_on(async {
+        let process = store.create(process(10_000)).await.unwrap();
+        process.set_checkpoint_policy(CheckpointPolicy::NEVER);
+        for n in 1..=transactions {
+            let note = format!("/memory/notes/group-{}/note-7", n % 90);
+            process.write(note, n).await.unwrap();
+            if n % 1_000 == 0 {
+                process.checkpoint().await.unwrap();
+            }
+        }
+    });
+    store
+}
+
+fn resume(report: &Report) {
+    if !report.wants("resume-memory") {
+        return;
+    }
+    let again = |store: &MemoryStore| {
+        nanoseconds(|| {
+            drop(black_box(
+                block_on(store.resume("svit://local/bench")).unwrap(),
+            ))
+        }) / 1e6
+    };
+    let (long, short) = (history(10_500), history(1_500));
+    let [long, short] = race(9, || again(&long), || again(&short));
+    report.row(
+        Row::new(
+            "resume-memory",
+            "ms",
+            long,
+            short,
+            "<= 100 ms, growth <= 1.2",
+            long <= 100.0 && long / short <= 1.2,
+        )
+        .note("10,500 and 1,500 transactions, the last 500 without a checkpoint"),
+    );
 }

@@ -177,11 +177,12 @@ pub use svit_tree::{
     Source, Stat, TreeError, guest,
 };
 pub use svit_txn::{
-    Activation, Base, BaseKind, BoxFuture, DurableProcess, Error as ProcessError, EventQuery,
-    Extras, HistoryEntry, HistoryQuery, Intent, LimitExceeded, LimitKind, Limits, LogRecord,
-    MemoryStore, ObserveError, Observer, Operation, Outcome, Process, ProcessBuilder, ProcessStore,
-    ProcessStoreExt, ProcessTransaction, Published, Receipt, ReceiptKey, RequestKey, Snapshot,
-    StoreError, Submission, ThreadEvent, Transaction, control,
+    Activation, Base, BaseKind, BoxFuture, CheckpointPolicy, DurableProcess, Error as ProcessError,
+    EventQuery, Extras, Fallback, HistoryEntry, HistoryQuery, Intent, LimitExceeded, LimitKind,
+    Limits, LogRecord, MemoryStore, ObserveError, Observer, Operation, Outcome, Process,
+    ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction, Published, Receipt,
+    ReceiptKey, RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent,
+    Transaction, control,
 };
 pub use svit_value::{
     Bytes, Digest, Float, Kind, List, Map, Measure, Text, Value, ValueError, ValueLimits, value,

@@ -240,7 +240,8 @@ impl DurableProcess {
     }
 
     /// Forgets the thread's events with a number below `before`, for the forks that share them too.
-    /// Numbers are not used again.
+    /// Numbers are not used again. Events that are shared with a parent are the parent's to forget;
+    /// they are not shown any more once an event of this process's own has been forgotten.
     ///
     /// # Errors
     /// Those of the store. After [`StoreError::Unknown`] it may have been done; made again, it is

@@ -250,15 +250,28 @@ fn old_events_are_trimmed_and_numbers_go_on() {
         assert_eq!(event_numbers(&child).await, [2]);
         note(&process, &["e"]).await;
         assert_eq!(event_numbers(&process).await, [4]);
+        // Who forgets events of its own forgets all that were before them.
+        let heir = process.fork("svit://local/heir").await.unwrap();
+        assert!(event_numbers(&heir).await.is_empty());
+        note(&process, &["turn.finished"]).await;
+        let heir = process.fork("svit://local/second").await.unwrap();
+        note(&heir, &["own", "own"]).await;
+        assert_eq!(event_numbers(&heir).await, [4, 5, 6, 7]);
+        heir.trim_events(5).await.unwrap();
+        assert_eq!(event_numbers(&heir).await, [4, 5, 6, 7]);
+        heir.trim_events(7).await.unwrap();
+        assert_eq!(event_numbers(&heir).await, [7]);
+        let down = heir.recent_events(9).await.unwrap();
+        assert_eq!(down.len(), 1);
         // Where the last turn ended is still known, by this handle and by the next.
         let late = process.fork("svit://local/late").await.unwrap();
-        assert_eq!(late.events_end(), 2);
+        assert_eq!(late.events_end(), 6);
         let again = resume(&shared(&store), ROOT).await;
         assert_eq!(
             (again.events_end(), event_numbers(&again).await),
-            (5, vec![4])
+            (6, vec![4, 5])
         );
         note(&again, &["f"]).await;
-        assert_eq!(event_numbers(&again).await, [4, 5]);
+        assert_eq!(event_numbers(&again).await, [4, 5, 6]);
     });
 }

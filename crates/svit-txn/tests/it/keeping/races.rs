@@ -93,7 +93,7 @@ impl Two {
 fn schedules(bits: u32) -> impl Iterator<Item = (u32, u32)> {
     // A prime, so that every bit takes part.
     (0..1_u32 << bits)
-        .step_by(31)
+        .step_by(61)
         .map(move |schedule| (schedule, bits))
 }
 
