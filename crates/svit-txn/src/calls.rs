@@ -16,9 +16,11 @@ use svit_value::{Digest, Text, Value};
 
 use crate::committed::Committed;
 use crate::guests::cut;
-use crate::ports::{CallKeys, PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest};
+use crate::ports::{
+    CallKeys, PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest, PortStage,
+};
 use crate::store::ReceiptKey;
-use crate::{Error, LimitKind, Limits};
+use crate::{DurableProcess, Error, LimitKind, Limits};
 
 type Answer = Result<Value, HostError>;
 
@@ -50,6 +52,25 @@ pub(crate) struct Made {
     /// How often each call was made, by name and input.
     same: BTreeMap<(Text, Digest), u64>,
     waited: Duration,
+}
+
+/// Makes thread events about port calls.
+pub(crate) type NotePort<'a> = Box<dyn Fn(PortStage<'_>) -> Vec<(Text, Value)> + Send + Sync + 'a>;
+
+/// Where events about the port calls of an activation go, if they go anywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Notes<'a> {
+    pub(crate) process: &'a DurableProcess,
+    pub(crate) note: Option<&'a NotePort<'a>>,
+}
+
+impl Notes<'_> {
+    async fn take(self, stage: PortStage<'_>) -> Result<(), Error> {
+        match self.note {
+            Some(note) => self.process.append_events(note(stage)).await,
+            None => Ok(()),
+        }
+    }
 }
 
 /// The future's end.
@@ -176,12 +197,15 @@ fn cancelled() -> Error {
 impl Waiting {
     /// Runs a guest on a thread of its own and awaits the ports that it calls.
     ///
+    /// The outer error is that of a store that did not take a note; the guest is let go then.
+    ///
     /// The thread is of no pool, since it may wait for long: guests that wait for ports, whose
     /// ports wait for guests, can be as many as there are processes.
     pub(crate) async fn beside<T: Send + 'static>(
         self,
         job: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+        notes: Notes<'_>,
+    ) -> Result<Result<T, Error>, Error> {
         let (done, ended) = async_channel::bounded(1);
         let work = move || {
             // Unless nobody waits any more, there is room for the one result.
@@ -197,15 +221,19 @@ impl Waiting {
                 Next::Called(self.requests.recv().await)
             });
             match next.await {
-                Next::Ended(result) => return result.unwrap_or_else(|_| Err(no_thread())),
+                Next::Ended(result) => return Ok(result.unwrap_or_else(|_| Err(no_thread()))),
                 Next::Called(Ok(posted)) => {
-                    let answer = answered(&*self.dispatch, *posted.request).await;
+                    let request = *posted.request;
+                    notes.take(PortStage::Started(&request)).await?;
+                    let answer = answered(&*self.dispatch, request.clone()).await;
+                    let outcome = PortOutcome::of(&answer);
+                    notes.take(PortStage::Finished(&request, outcome)).await?;
                     // A guest that is gone needs no answer.
                     let _ = posted.answer.send(answer);
                 }
                 // The guest's end is gone, so its result is on its way.
                 Next::Called(Err(_)) => {
-                    return ended.await.unwrap_or_else(|_| Err(no_thread()));
+                    return Ok(ended.await.unwrap_or_else(|_| Err(no_thread())));
                 }
             }
         }

@@ -100,7 +100,7 @@ pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;
 pub use mounts::{MountOutcome, MountWritten};
 pub use outbox::Intent;
-pub use ports::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest};
+pub use ports::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest, PortStage};
 pub use process::{Process, ProcessBuilder};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};

@@ -102,6 +102,17 @@ pub struct PortRequest {
     pub submission: Option<ReceiptKey>,
 }
 
+/// A moment of a port call at which whoever submitted the activation may record something; see
+/// [`Submission::noting_ports`](crate::Submission::noting_ports).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum PortStage<'a> {
+    /// The port is about to be called.
+    Started(&'a PortRequest),
+    /// It has answered.
+    Finished(&'a PortRequest, PortOutcome),
+}
+
 /// What a transaction record says of a port call that its activation made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortCall {
@@ -146,7 +157,8 @@ impl PortOutcome {
         }
     }
 
-    const fn digest(self) -> Digest {
+    /// The digest of the answer, or of the error.
+    pub const fn digest(self) -> Digest {
         match self {
             Self::Ok(digest) | Self::Error(digest) => digest,
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use async_lock::MutexGuard;
 use svit_tree::mount::MountProvider;
 use svit_tree::{Change, Node, Path, Source, Tree};
+use svit_value::{Text, Value};
 
 use super::DurableProcess;
 use super::commit::Committer;
@@ -190,6 +191,15 @@ impl DurableProcess {
         };
         attach();
         Ok(change)
+    }
+
+    /// Appends events, if there are any.
+    pub(crate) async fn append_events(&self, events: Vec<(Text, Value)>) -> Result<(), Error> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let mut committer = self.settled().await?;
+        self.land(&mut committer, None, None, events).await
     }
 
     /// What a run from `state` calls ports with, if there are any.

@@ -10,12 +10,14 @@ use svit_value::{Digest, Text, Value};
 use super::DurableProcess;
 use super::commit::Committer;
 use crate::activation::{Job, NotCommitted, run_in};
+use crate::calls::{NotePort, Notes};
 use crate::guests::DEFAULT_LANGUAGE;
 use crate::ids::{MAX_ID_BYTES, is_id};
 use crate::mounts::{MountWrite, Mounts};
+use crate::ports::PortStage;
 use crate::process::MAX_RUNS;
 use crate::state::{State, Transition};
-use crate::store::{Receipt, ReceiptKey};
+use crate::store::{BoxFuture, Receipt, ReceiptKey};
 use crate::transaction::Transaction;
 use crate::working::{Surroundings, Working};
 use crate::{Activation, Error};
@@ -173,6 +175,7 @@ pub struct Submission<'a> {
     pinned_by: Option<u64>,
     expected: Option<u64>,
     record: Recorder<'a>,
+    note_port: Option<NotePort<'a>>,
 }
 
 impl std::fmt::Debug for Submission<'_> {
@@ -193,7 +196,21 @@ impl<'a> Submission<'a> {
             pinned_by: None,
             expected: None,
             record: Box::new(|_| Extras::default()),
+            note_port: None,
         }
+    }
+
+    /// Thread events about the ports that the operation calls: each call's are appended before the
+    /// port is called, and again when it has answered and before the script goes on. What is
+    /// recorded so is durable whatever becomes of the activation.
+    ///
+    /// An append that fails ends the activation with the store's error.
+    pub fn noting_ports(
+        mut self,
+        note: impl Fn(PortStage<'_>) -> Vec<(Text, Value)> + Send + Sync + 'a,
+    ) -> Self {
+        self.note_port = Some(Box::new(note));
+        self
     }
 
     /// A key under which the outcome is remembered. A rejection is remembered too, except
@@ -239,13 +256,31 @@ impl DurableProcess {
     /// it, and with a key, so does the same submission made again. [`Error::ReusedKey`] if the key
     /// stands for another request.
     pub async fn submit(&self, submission: Submission<'_>) -> Result<Outcome, Error> {
+        self.submitted(submission).await
+    }
+
+    /// On the heap: a port may run a script of another process, whose port runs one of a third, and
+    /// each level is polled on the stack of the one above it.
+    fn submitted<'a>(
+        &'a self,
+        submission: Submission<'a>,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(self.carry_out(submission))
+    }
+
+    async fn carry_out(&self, submission: Submission<'_>) -> Result<Outcome, Error> {
         let Submission {
             operation,
             key,
             pinned_by,
             expected,
             record,
+            note_port,
         } = submission;
+        let notes = Notes {
+            process: self,
+            note: note_port.as_ref(),
+        };
         if let Some(request) = &key {
             check_key(&request.key)?;
         }
@@ -257,7 +292,7 @@ impl DurableProcess {
         };
         let (mut committer, prepared) = match operation.job() {
             Some((job, input)) => {
-                self.prepare_activation(job, input, key.as_ref(), expected)
+                self.activation_prepared(job, input, key.as_ref(), expected, notes)
                     .await?
             }
             None => {
@@ -325,13 +360,26 @@ impl DurableProcess {
         }
     }
 
+    /// On the heap, as all that is awaited around a port.
+    fn activation_prepared<'s: 'k, 'k>(
+        &'s self,
+        job: Job,
+        input: Value,
+        key: Option<&'k RequestKey>,
+        expected: Option<u64>,
+        notes: Notes<'k>,
+    ) -> BoxFuture<'k, PreparedUnderLock<'s>> {
+        Box::pin(self.prepare_activation(job, input, key, expected, notes))
+    }
+
     async fn prepare_activation(
         &self,
         job: Job,
         input: Value,
         key: Option<&RequestKey>,
         expected: Option<u64>,
-    ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
+        notes: Notes<'_>,
+    ) -> PreparedUnderLock<'_> {
         let mut committer = self.ready().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
@@ -360,7 +408,7 @@ impl DurableProcess {
                 run_in(&working, &state, &job, input)
             };
             let ran = match waiting {
-                Some(waiting) => waiting.beside(work).await,
+                Some(waiting) => waiting.beside(work, notes).await?,
                 None => blocking::unblock(work).await,
             };
             drop(abandoned);
@@ -390,7 +438,7 @@ impl DurableProcess {
         write: Result<Option<MountWrite>, Error>,
         key: Option<&RequestKey>,
         expected: Option<u64>,
-    ) -> Result<(MutexGuard<'_, Committer>, Result<Prepared, Error>), Error> {
+    ) -> PreparedUnderLock<'_> {
         let committer = self.settled().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
@@ -459,6 +507,9 @@ impl Drop for CancelOnDrop {
         self.0.cancel();
     }
 }
+
+/// The commit lock, and what is to be committed under it.
+type PreparedUnderLock<'a> = Result<(MutexGuard<'a, Committer>, Result<Prepared, Error>), Error>;
 
 /// An operation that is ready to land, or one that landed before.
 enum Prepared {

@@ -1,5 +1,8 @@
 //! What a call of a port gives: answers, refusals, limits, records, keys.
 
+use svit_testkit::fault::{Fault, FaultyStore};
+use svit_txn::PortStage;
+
 use super::*;
 
 #[test]
@@ -293,4 +296,65 @@ fn a_repeated_call_has_the_same_key_and_no_other_call_has_it() {
             .iter()
             .all(|key| key.len() == 64 && !unkeyed.contains(key))
     );
+}
+
+fn noted(name: &str) -> Submission<'static> {
+    let operation = Operation::Exec {
+        path: format!("/lib/{name}").parse().unwrap(),
+        input: value!(null),
+    };
+    Submission::plain(operation).noting_ports(|stage| match stage {
+        PortStage::Started(request) => vec![("started".into(), value!((request.name.clone())))],
+        PortStage::Finished(_, outcome) => vec![("finished".into(), value!(outcome.as_str()))],
+        _ => Vec::new(),
+    })
+}
+
+async fn kinds(process: &DurableProcess) -> Vec<String> {
+    let events = process.recent_events(100).await.unwrap();
+    events.iter().map(|event| event.kind.to_string()).collect()
+}
+
+#[test]
+fn what_is_noted_of_a_call_is_durable_before_it_is_made_and_whatever_comes_after() {
+    let ports = Arc::new(ports(&Gate::new()));
+    block_on(async {
+        let sources = [
+            ("good", "port echo 1;try-port fails"),
+            ("bad", "port write 1;runtime"),
+        ];
+        let process = process(&ports, &sources).await;
+        process.submit(noted("good")).await.unwrap();
+        assert_eq!(
+            kinds(&process).await,
+            ["started", "finished", "started", "finished"]
+        );
+        let before = seen(&process);
+        process.submit(noted("bad")).await.unwrap_err();
+        assert_eq!(kinds(&process).await.len(), 6);
+        assert_eq!(seen(&process), before);
+        assert_eq!(ports.asked().len(), 3);
+    });
+}
+
+#[test]
+fn a_note_that_the_store_does_not_take_ends_the_activation_before_or_after_the_call() {
+    for (writes, calls) in [(1, 0), (2, 1)] {
+        let ports = Arc::new(ports(&Gate::new()));
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        block_on(async {
+            let built = builder("svit://local/ports").library("call", script("try-port write 1"));
+            let created = DurableProcess::create(store.clone(), built.build().unwrap());
+            let process = created.await.unwrap();
+            process.attach_ports(ports.clone()).await.unwrap();
+            let before = seen(&process);
+            store.at_write(store.writes() + writes, Fault::Fail);
+            let failed = process.submit(noted("call")).await.unwrap_err();
+            assert!(matches!(failed, Error::Store(_)), "{failed}");
+            assert_eq!(ports.asked().len(), calls);
+            assert_eq!(seen(&process), before);
+            store.restore();
+            process.submit(noted("call")).await.unwrap();
+        });
+    }
 }

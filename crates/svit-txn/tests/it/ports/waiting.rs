@@ -250,7 +250,7 @@ fn guests_that_wait_for_ports_starve_nobody_however_many_they_are() {
 fn a_port_can_run_scripts_of_other_processes_that_call_ports() {
     let store = Arc::new(MemoryStore::new());
     let next: Arc<Mutex<Option<DurableProcess>>> = Arc::default();
-    for depth in 0..20 {
+    for depth in 0..12 {
         let child = next.lock().unwrap().take();
         let ports = TestPorts::default().port("down", PortEffect::Write, move |r| {
             let child = child.clone();
@@ -274,7 +274,7 @@ fn a_port_can_run_scripts_of_other_processes_that_call_ports() {
     }
     let top = next.lock().unwrap().take().unwrap();
     let activation = block_on(top.exec("/lib/down", value!(null))).unwrap();
-    assert_eq!(activation.output, 19.into());
+    assert_eq!(activation.output, 11.into());
 }
 
 #[test]
