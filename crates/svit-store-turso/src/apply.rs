@@ -1,5 +1,5 @@
-//! The writes of the store contract, each inside a savepoint of a batch, or alone in it: here the
-//! start of a history, claims and appends, elsewhere the rest.
+//! The writes of the store contract, many of them in one transaction: here the start of a history,
+//! claims and appends, elsewhere the rest.
 
 use svit_tree::Address;
 use svit_txn::{BaseKind, Collected, Head, StoreError};

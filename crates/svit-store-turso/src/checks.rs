@@ -45,8 +45,10 @@ pub(crate) struct Checked {
     keys: usize,
     /// All entries of `Receipts::loose`, about.
     loose: usize,
-    /// The processes that the write under way has changed.
+    /// The processes that the batch under way has changed, and where those of the write under way
+    /// begin.
     touched: Vec<Address>,
+    from: usize,
 }
 
 /// The receipts of one process.
@@ -64,7 +66,13 @@ pub(crate) type Loose = BTreeMap<u64, Vec<u8>>;
 impl Checked {
     /// Says that a write begins.
     pub(crate) fn begin(&mut self) {
+        self.from = self.touched.len();
+    }
+
+    /// Says that a batch begins.
+    pub(crate) fn begin_batch(&mut self) {
         self.touched.clear();
+        self.from = 0;
         if self.loose > MAX_LOOSE {
             self.loose = 0;
             for receipts in self.processes.values_mut() {
@@ -75,14 +83,21 @@ impl Checked {
 
     /// Forgets what the write under way changed: it was rolled back.
     pub(crate) fn roll_back(&mut self) {
-        for address in std::mem::take(&mut self.touched) {
+        for address in self.touched.split_off(self.from) {
             self.known.remove(&address);
             self.forget_receipts(&address);
         }
     }
 
+    /// Forgets what the batch under way changed: it was rolled back.
+    pub(crate) fn roll_back_batch(&mut self) {
+        self.from = 0;
+        self.roll_back();
+    }
+
     fn touch(&mut self, address: &Address) {
-        if !self.touched.contains(address) {
+        let known = self.touched.get(self.from..).unwrap_or_default();
+        if !known.contains(address) {
             self.touched.push(address.clone());
         }
     }

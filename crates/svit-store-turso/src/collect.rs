@@ -253,24 +253,20 @@ impl Run {
             return Ok(true);
         };
         let mut after = after.clone();
-        let mut left = steps;
-        loop {
-            while !self.marker.is_done() {
-                if left == 0 {
-                    self.phase = Phase::Marking { after };
-                    return Ok(false);
-                }
-                left -= 1;
+        for _ in 0..steps {
+            if !self.marker.is_done() {
                 self.marker.follow(connection)?;
+                continue;
             }
             let Some((stored, head)) = next_head(connection, &after)? else {
                 self.phase = Phase::Sweeping { after: Vec::new() };
                 return Ok(true);
             };
-            left = left.saturating_sub(1);
             self.roots(connection, &stored, &head)?;
             after = stored;
         }
+        self.phase = Phase::Marking { after };
+        Ok(false)
     }
 
     /// Sees the roots of one process.

@@ -180,7 +180,9 @@ impl Row {
 /// The one connection to one file, with its statements.
 pub(crate) struct Connection {
     // Statements are declared, and so dropped, before the connection that made them.
-    cache: HashMap<&'static str, libsql::Statement>,
+    cache: HashMap<Cached, libsql::Statement>,
+    /// Counts what `execute` ran.
+    executed: u64,
     inner: libsql::Connection,
     _database: libsql::Database,
 }
@@ -202,6 +204,7 @@ impl Connection {
         let inner = database.connect().map_err(SqlError::from_libsql)?;
         Ok(Connection {
             cache: HashMap::new(),
+            executed: 0,
             inner,
             _database: database,
         })
@@ -212,6 +215,11 @@ impl Connection {
         self.inner.is_autocommit()
     }
 
+    /// How many statements that may have changed something were run so far.
+    pub(crate) fn executed(&self) -> u64 {
+        self.executed
+    }
+
     /// Runs a statement that returns no rows; gives the number of rows it changed, which means
     /// something only for INSERT, UPDATE and DELETE.
     pub(crate) fn execute(
@@ -219,6 +227,7 @@ impl Connection {
         sql: &'static str,
         binds: &[Bind<'_>],
     ) -> Result<u64, SqlError> {
+        self.executed += 1;
         let keep = keeps(binds);
         let result = {
             let running = self.prepare(sql, binds)?;
@@ -226,7 +235,7 @@ impl Connection {
             ready(running.0.execute(values)).map(|changed| changed as u64)
         };
         if !keep {
-            self.cache.remove(sql);
+            self.cache.remove(&cached(sql));
         }
         result
     }
@@ -291,7 +300,7 @@ impl Connection {
 
     fn prepare(&mut self, sql: &'static str, binds: &[Bind<'_>]) -> Result<Running<'_>, SqlError> {
         use std::collections::hash_map::Entry;
-        let statement = match self.cache.entry(sql) {
+        let statement = match self.cache.entry(cached(sql)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(ready(self.inner.prepare(sql))?),
         };
@@ -304,6 +313,14 @@ impl Connection {
         }
         Ok(Running(statement))
     }
+}
+
+/// Where the text of a statement lies, which is cheaper to look up than the text. The same text in
+/// two places makes two statements.
+type Cached = (usize, usize);
+
+fn cached(sql: &'static str) -> Cached {
+    (sql.as_ptr().addr(), sql.len())
 }
 
 /// Resets its statement when it goes, whichever way the call ended: an unreset statement would

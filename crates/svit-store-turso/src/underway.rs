@@ -21,14 +21,23 @@ struct Unfinished {
 
 type Key = (Address, u64);
 
+/// How much there was at some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    undo: usize,
+    /// What the run had to follow.
+    to_follow: (usize, usize),
+}
+
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
     open: BTreeMap<Key, Unfinished>,
-    /// What the write under way changed in `open`, as it was before.
+    /// What the batch under way changed in `open`, as it was before.
     undo: Vec<(Key, Option<Unfinished>)>,
-    /// How much the run had to follow before the write under way.
-    to_follow: (usize, usize),
+    /// What there was before the batch under way, and before the write.
+    before_batch: Before,
+    before_write: Before,
     /// The collection of garbage, if one is running.
     pub(crate) run: Option<Run>,
 }
@@ -36,22 +45,43 @@ pub(crate) struct Underway {
 impl Underway {
     /// Says that a write begins.
     pub(crate) fn begin(&mut self) {
+        self.before_write = self.now();
+    }
+
+    /// Says that a batch begins.
+    pub(crate) fn begin_batch(&mut self) {
         self.undo.clear();
-        if let Some(run) = &self.run {
-            self.to_follow = run.to_follow();
+        self.before_batch = self.now();
+    }
+
+    fn now(&self) -> Before {
+        Before {
+            undo: self.undo.len(),
+            to_follow: self.run.as_ref().map_or((0, 0), Run::to_follow),
         }
     }
 
     /// Takes back what the write under way did.
     pub(crate) fn roll_back(&mut self) {
-        while let Some((key, before)) = self.undo.pop() {
+        self.back_to(self.before_write);
+    }
+
+    /// Takes back what the batch under way did.
+    pub(crate) fn roll_back_batch(&mut self) {
+        self.back_to(self.before_batch);
+    }
+
+    fn back_to(&mut self, then: Before) {
+        while self.undo.len() > then.undo
+            && let Some((key, before)) = self.undo.pop()
+        {
             match before {
                 Some(before) => drop(self.open.insert(key, before)),
                 None => drop(self.open.remove(&key)),
             }
         }
         if let Some(run) = &mut self.run {
-            run.take_back(self.to_follow);
+            run.take_back(then.to_follow);
         }
     }
 

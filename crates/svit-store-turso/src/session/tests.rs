@@ -1,7 +1,9 @@
 //! Commits whose outcome is open, pragmas, and the schema as it is kept.
 
 use svit_tree::Address;
-use svit_txn::{Base, BaseKind, Batch, Block, Receipt, ReceiptKey, ThreadEvent};
+use svit_txn::{
+    Base, BaseKind, Batch, Block, Checkpoint, CheckpointPart, Receipt, ReceiptKey, ThreadEvent,
+};
 use svit_value::{Text, Value};
 
 use super::*;
@@ -185,6 +187,50 @@ fn a_failed_savepoint_leaves_no_rows_and_no_counts() {
     let path = session.path().to_owned();
     session.close();
     assert_eq!(next_event(&mut reopen(&path), "one"), 2);
+}
+
+/// What lives in memory is taken back with the batch, and done again with it.
+#[test]
+fn a_write_that_fails_half_way_leaves_the_others_of_its_batch_as_they_were() {
+    let (_folder, mut session) = open();
+    let (one, head) = start("one");
+    assert_eq!(codes(session.commit(&[one])), ["ok"]);
+    let part = |index: u64, last: bool| {
+        let data = vec![0x18, 0x20 + index as u8];
+        Write::Part {
+            address: address("one"),
+            part: Box::new(CheckpointPart {
+                checkpoint: Checkpoint {
+                    version: 0,
+                    record: head,
+                    root: Digest::of(&[0xa0]),
+                },
+                since: None,
+                index,
+                blocks: vec![Block {
+                    digest: Digest::of(&data),
+                    data,
+                }],
+                last,
+            }),
+        }
+    };
+    let half = || append("one", head, 7);
+    assert_eq!(codes(session.commit(&[part(0, false)])), ["ok"]);
+    assert!(!session.mark(1).unwrap(), "a run is under way");
+    let answers = session.commit(&[part(1, false), half(), part(2, false), part(4, false)]);
+    assert_eq!(codes(answers), ["ok", "bad_batch", "ok", "bad_batch"]);
+    assert_eq!(session.meta().blocks.rows, 4);
+    assert_eq!(session.unfinished(), 1);
+    while !session.mark(1).unwrap() {}
+    let answers = session.commit(&[half(), part(3, true), Write::Sweep { steps: 99 }]);
+    assert_eq!(codes(answers), ["bad_batch", "ok", "ok"]);
+    assert_eq!(
+        (session.unfinished(), session.meta().checkpoints.rows),
+        (0, 1)
+    );
+    // Nothing leads to these blocks. Those that came while it ran stay for this run; one was there.
+    assert_eq!(session.meta().blocks.rows, 5 - 1);
 }
 
 /// A lone write has no savepoint: its whole transaction is rolled back.
