@@ -3,11 +3,17 @@
 //! - `conformance`: every rule of a contract, against any store (feature `store`) or guest language (feature
 //!   `guest`).
 //! - `fault` (feature `store`): a store that fails, forgets or hangs at a chosen call.
+//! - `generate`, `oracle` (feature `store`): processes and histories from a seed, and a plain model beside
+//!   which they are made to happen in any store.
 //! - `model_server` (feature `model-server`, default): a model API over real HTTP.
 
 #[cfg(any(feature = "store", feature = "guest"))]
 pub mod conformance;
 #[cfg(feature = "store")]
 pub mod fault;
+#[cfg(feature = "store")]
+pub mod generate;
 #[cfg(feature = "model-server")]
 pub mod model_server;
+#[cfg(feature = "store")]
+pub mod oracle;
