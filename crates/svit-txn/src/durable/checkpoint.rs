@@ -28,7 +28,8 @@ const PAUSE: u64 = 64;
 ///
 /// They are written in the background, on the pool of threads on which scripts run, in parts of
 /// about 256 KiB, and only what is new since the last one. Commits do not wait for them. One that
-/// fails is tried again later. A store whose futures need a runtime of their own around them cannot
+/// fails is tried again later. When the last handle of the process is dropped, one that is being
+/// made ends with the part that it is at, and keeps the store open until then. A store whose futures need a runtime of their own around them cannot
 /// be driven from there: choose [`NEVER`](Self::NEVER) and call
 /// [`DurableProcess::checkpoint`] from a task.
 ///
@@ -175,6 +176,7 @@ impl DurableProcess {
     /// Those of the store. After one of them the checkpoint may be there all the same, which does no
     /// harm; made again, it is found.
     pub async fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        let _delivery = self.inner.news.delivery();
         let checkpoints = &self.inner.checkpoints;
         let _turn = checkpoints.turn().await;
         let (state, covered) = {

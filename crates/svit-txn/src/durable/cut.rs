@@ -59,6 +59,7 @@ impl DurableProcess {
     /// [`StoreError::Unknown`] it may have been done: [`oldest_version`](Self::oldest_version) says,
     /// and the same cut made again is harmless.
     pub async fn cut(&self, at: u64) -> Result<(), Error> {
+        let _delivery = self.inner.news.delivery();
         let (store, address) = (&*self.inner.store, &self.inner.address);
         let checkpoints = &self.inner.checkpoints;
         let _turn = checkpoints.turn().await;
@@ -149,31 +150,44 @@ impl DurableProcess {
     /// Gives each fork that begins before `below` a checkpoint of its own.
     async fn free_forks(&self, head: &Head, below: u64) -> Result<(), Error> {
         let (store, address) = (&*self.inner.store, &self.inner.address);
-        for _ in 0..ROUNDS {
+        // Forks come by version: those of one version need the state loaded once, and its blocks
+        // written once.
+        let mut state: Option<Loaded> = None;
+        let mut before = Vec::new();
+        loop {
             let forks = store.forks(address, below, FORKS).await?;
+            // A fork that is listed again although it has its checkpoint is left to the store.
+            if forks.is_empty() || forks == before {
+                return Ok(());
+            }
             for fork in &forks {
-                self.free(head, fork).await?;
+                state = self.free(head, fork, state).await?;
             }
-            if forks.len() < FORKS {
-                break;
-            }
+            before = forks;
         }
-        Ok(())
     }
 
-    async fn free(&self, head: &Head, fork: &ForkRef) -> Result<(), Error> {
+    async fn free(
+        &self,
+        head: &Head,
+        fork: &ForkRef,
+        known: Option<Loaded>,
+    ) -> Result<Option<Loaded>, Error> {
         let store = &*self.inner.store;
         let base = match store.load(&fork.child).await {
             Ok(child) => child.base,
-            // It has been deleted, or cut, since it was listed: then nothing is needed.
-            Err(StoreError::NotFound { .. }) => return Ok(()),
+            // It has been deleted since it was listed: then nothing is needed.
+            Err(StoreError::NotFound { .. }) => return Ok(known),
             Err(error) => return Err(error.into()),
         };
         let Some(record) = forked_from(&base, &self.inner.address) else {
-            return Ok(());
+            return Ok(known);
         };
-        let loaded = load(store, head.clone(), base.version).await?;
-        let root = loaded.state.tree.root();
+        let mut loaded = match known {
+            Some(loaded) if loaded.state.version == base.version => loaded,
+            _ => load(store, head.clone(), base.version).await?,
+        };
+        let root = loaded.state.tree.root().clone();
         if (loaded.state.head, root.digest()) != (record, base.root) {
             return Err(damaged(base.version, "a fork began with another state"));
         }
@@ -182,16 +196,17 @@ impl DurableProcess {
             record: base.head(),
             root: base.root,
         };
-        put(
-            store,
-            &fork.child,
-            checkpoint,
+        let since = &loaded.anchor;
+        put(store, &fork.child, checkpoint, &root, since, &|| true).await?;
+        loaded.anchor = Anchor {
+            at: CheckpointRef {
+                address: fork.child.clone(),
+                version: base.version,
+                root: base.root,
+            },
             root,
-            &loaded.anchor,
-            &|| true,
-        )
-        .await?;
-        Ok(())
+        };
+        Ok(Some(loaded))
     }
 
     /// Deletes the process: its records, checkpoints, receipts and events. Forks stay as they are:
@@ -205,6 +220,7 @@ impl DurableProcess {
     /// A damaged history that a fork needs; those of the store. After [`StoreError::Unknown`], and
     /// if this future is dropped, the next operation asks the store whether the process is there.
     pub async fn delete(&self) -> Result<(), Error> {
+        let _delivery = self.inner.news.delivery();
         let (store, address) = (&*self.inner.store, &self.inner.address);
         let _turn = self.inner.checkpoints.turn().await;
         let mut rounds = 0;
@@ -247,6 +263,7 @@ impl DurableProcess {
     /// Those of the store. After [`StoreError::Unknown`] it may have been done; made again, it is
     /// harmless.
     pub async fn trim_events(&self, before: u64) -> Result<(), Error> {
+        let _delivery = self.inner.news.delivery();
         let (store, address) = (&*self.inner.store, &self.inner.address);
         let committer = self.settled().await?;
         match store.trim_events(address, committer.epoch, before).await {

@@ -30,6 +30,7 @@ mod random;
 mod rebase;
 mod receipts;
 mod snapshot;
+mod starts;
 mod steps;
 mod surface;
 mod tampered;
