@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use svit_store_turso::{OpenOptions, TursoProcessStore};
-use svit_testkit::conformance;
+use svit_testkit::{conformance, generate, oracle};
 
 use crate::common::place;
 
@@ -39,4 +39,15 @@ async fn every_rule_holds_when_the_store_is_opened_again_before_each_read() {
         })
     });
     made.await.unwrap();
+}
+
+#[tokio::test]
+async fn histories_are_what_the_oracle_says() {
+    for seed in [11, 12] {
+        let place = place();
+        let store = Arc::new(TursoProcessStore::open(&place.path).await.unwrap());
+        let ran = oracle::run(store, &generate::steps(seed, 200)).await;
+        let ran = ran.unwrap_or_else(|wrong| panic!("seed {seed}, {wrong}"));
+        assert!(ran.committed > 30, "{ran:?}");
+    }
 }

@@ -5,8 +5,8 @@ use std::future::ready;
 use std::sync::{Arc, Mutex};
 
 use futures_lite::future::block_on;
-use svit_testkit::conformance;
 use svit_testkit::fault::FaultyStore;
+use svit_testkit::{conformance, generate, oracle};
 use svit_txn::{
     BoxFuture, KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore, MemoryStore, StoreResult,
 };
@@ -60,4 +60,14 @@ fn a_faulty_store_without_faults_keeps_every_rule() {
 fn a_store_on_an_ordered_map_keeps_every_rule() {
     let make = async || Arc::new(KeyValueStore::new(Pairs::default()));
     block_on(conformance::store(make)).unwrap();
+}
+
+#[test]
+fn histories_on_an_ordered_map_are_what_the_oracle_says() {
+    for seed in 0..4 {
+        let store = Arc::new(KeyValueStore::new(Pairs::default()));
+        let ran = block_on(oracle::run(store, &generate::steps(seed, 300)));
+        let ran = ran.unwrap_or_else(|wrong| panic!("seed {seed}, {wrong}"));
+        assert!(ran.committed > 50 && ran.processes > 3, "{ran:?}");
+    }
 }
