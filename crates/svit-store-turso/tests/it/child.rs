@@ -93,6 +93,7 @@ async fn in_another_program() {
             std::future::pending::<()>().await;
         }
         "commit" => commit(path).await,
+        "many" => crate::many::many(path).await,
         "live" => {
             let seed = std::env::var(SEED).unwrap().parse().unwrap();
             crate::lives::live(path, seed).await;

@@ -21,6 +21,7 @@ mod golden;
 mod grown;
 mod kill;
 mod lives;
+mod many;
 mod open;
 mod process;
 mod under;
