@@ -9,6 +9,8 @@
 
 mod conformance;
 mod corpus;
+mod engine;
+
 mod fuzz;
 mod host;
 mod hostile;

@@ -20,10 +20,10 @@ impl Checker<'_> {
         Ok(Some(match name {
             "if" => match args {
                 [test, then] => {
-                    Code::If(Box::new((self.code(test)?, self.code(then)?, Code::Null)))
+                    Code::If(Box::new((self.test(test)?, self.code(then)?, Code::Null)))
                 }
                 [test, then, other] => Code::If(Box::new((
-                    self.code(test)?,
+                    self.test(test)?,
                     self.code(then)?,
                     self.code(other)?,
                 ))),
@@ -155,6 +155,26 @@ impl Checker<'_> {
         })
     }
 
+    /// What decides a branch; a literal that is no boolean never can.
+    fn test(&mut self, node: &Node) -> Result<Code> {
+        let code = self.code(node)?;
+        let found = match &code {
+            Code::Int(_) => "integer",
+            Code::Float(_) => "float",
+            Code::Text(_) => "string",
+            Code::Null => "null",
+            Code::Empty => "list",
+            Code::Keyword(_) => "keyword",
+            Code::Lambda(_) | Code::Builtin(_) | Code::Prelude(_) => "function",
+            _ => return Ok(code),
+        };
+        fail(
+            node.at,
+            "wrong_type",
+            format!("a condition must be true or false, found {found}; write (null? x) or (= a b)"),
+        )
+    }
+
     fn cond(&mut self, at: Position, clauses: &[Node]) -> Result<Code> {
         const FORM: &str = "write (cond (test value) ... (else value))";
         let mut arms = Vec::new();
@@ -172,7 +192,7 @@ impl Checker<'_> {
                 }
                 other = self.body(clause.at, body)?;
             } else {
-                let test = self.code(test)?;
+                let test = self.test(test)?;
                 arms.push((test, self.body(clause.at, body)?));
             }
         }
