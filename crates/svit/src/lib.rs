@@ -177,12 +177,12 @@ pub use svit_tree::{
     Source, Stat, TreeError, guest,
 };
 pub use svit_txn::{
-    Activation, Base, BaseKind, BoxFuture, CheckpointPolicy, DurableProcess, Error as ProcessError,
-    EventQuery, Extras, Fallback, HistoryEntry, HistoryQuery, Intent, LimitExceeded, LimitKind,
-    Limits, LogRecord, MemoryStore, ObserveError, Observer, Operation, Outcome, Process,
-    ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction, Published, Receipt,
-    ReceiptKey, RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent,
-    Transaction, control,
+    Activation, Attachments, Base, BaseKind, BoxFuture, CheckpointPolicy, Code as ProposedCode,
+    DurableProcess, Error as ProcessError, EventQuery, Extras, Fallback, HistoryEntry,
+    HistoryQuery, Hook, Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore,
+    ObserveError, Observer, Operation, Outcome, Process, ProcessBuilder, ProcessStore,
+    ProcessStoreExt, ProcessTransaction, Proposed, Published, Receipt, ReceiptKey, Refusal,
+    RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent, Transaction, control,
 };
 pub use svit_value::{
     Bytes, Digest, Float, Kind, List, Map, Measure, Text, Value, ValueError, ValueLimits, value,
