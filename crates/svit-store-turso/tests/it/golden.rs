@@ -15,7 +15,7 @@ use svit_value::{Digest, Value};
 use crate::common::{Place, open, place};
 
 /// The formats whose files lie there.
-const FORMATS: [u32; 1] = [1];
+const FORMATS: [u32; 2] = [1, 2];
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -86,6 +86,23 @@ async fn one(
         let body = event.body.to_json().unwrap();
         writeln!(text, "  event {} {} {body}", event.seq, &*event.kind)?;
     }
+    // What format 1 does not have is told only where it is.
+    if head.first_event != head.base.first_event() || head.shared != head.base.shared() {
+        writeln!(
+            text,
+            "  events from {} shared {:?}",
+            head.first_event, head.shared
+        )?;
+    }
+    for checkpoint in store.checkpoints(address, u64::MAX, 99).await.unwrap() {
+        writeln!(
+            text,
+            "  checkpoint {} record {} root {}",
+            checkpoint.version, checkpoint.record, checkpoint.root
+        )?;
+        let found = store.blocks(vec![checkpoint.root]).await.unwrap();
+        assert_eq!(found[0].as_deref().map(Digest::of), Some(checkpoint.root));
+    }
     for client in ["client", "other"] {
         for request in 0..9 {
             let key = ReceiptKey {
@@ -95,12 +112,14 @@ async fn one(
             let Some(receipt) = store.receipt(address, &key).await.unwrap() else {
                 continue;
             };
+            let pinned = receipt.pinned_by.map(|by| format!(" pinned by {by}"));
             writeln!(
                 text,
-                "  receipt {client} {request} content {} version {} {}",
+                "  receipt {client} {request} content {} version {} {}{}",
                 receipt.content,
                 receipt.version,
-                receipt.outcome.to_json().unwrap()
+                receipt.outcome.to_json().unwrap(),
+                pinned.unwrap_or_default()
             )?;
         }
     }
@@ -149,6 +168,7 @@ mod make {
 
     use super::*;
     use crate::common::Model;
+    use crate::grown::{Grown, collect};
 
     const COUNTER: &str = r#"
 (define (main input)
@@ -165,6 +185,7 @@ mod make {
         let store = open(out).await;
         real(&store).await;
         plain(&store).await;
+        cut_and_shared(&store).await;
         let told = told(&store).await;
         store.close().await.unwrap();
         fs::write(out.with_extension("txt"), told).unwrap();
@@ -213,6 +234,48 @@ mod make {
         fork.write("/memory/count", 100).await.unwrap();
         let by = value!({"by": 8});
         fork.exec("/lib/counter", by).await.unwrap();
+    }
+
+    /// What came with format 2: checkpoints, a cut, trimmed events, a parent that is gone, pins.
+    async fn cut_and_shared(store: &TursoProcessStore) {
+        let mut one = Grown::create("grown", 40, store).await;
+        for key in 0..4 {
+            one.set(key, store).await.unwrap();
+        }
+        one.checkpoint(store).await.unwrap();
+        one.set(4, store).await.unwrap();
+        one.checkpoint(store).await.unwrap();
+        let at = one.model.version;
+        let mut child = one.fork("grown-child", at, store).await.unwrap();
+        child.set(5, store).await.unwrap();
+        one.set(6, store).await.unwrap();
+        one.cut(at, store).await.unwrap();
+        store
+            .trim_events(one.model.address(), one.model.epoch, 2)
+            .await
+            .unwrap();
+        let mut pinned = one.model.receipt("other", 0);
+        pinned.pinned_by = Some(7);
+        let batch = Batch {
+            receipts: vec![pinned],
+            ..Batch::default()
+        };
+        one.model.try_append(store, &batch).await.unwrap();
+
+        // A parent that is gone leaves its events to its child.
+        let mut gone = Grown::create("gone", 10, store).await;
+        gone.set(1, store).await.unwrap();
+        let mut heir = gone.fork("heir", gone.model.version, store).await.unwrap();
+        for part in heir.parts(heir.model.version, None, 9) {
+            let address = heir.model.address();
+            store.put_checkpoint(address, part).await.unwrap();
+        }
+        heir.set(2, store).await.unwrap();
+        store
+            .delete(gone.model.address(), gone.model.epoch)
+            .await
+            .unwrap();
+        collect(store, 100).await;
     }
 
     /// Histories of a model: what a store keeps, whatever it means.
