@@ -10,6 +10,10 @@ use crate::store::{
 };
 use crate::{Base, SharedThread};
 
+/// The name of the form of keys and rows. It stands in the head of each process, so that a newer form
+/// can be told apart, and read process by process.
+const FORMAT: &str = "svit-key-value@1";
+
 /// What a store keeps of a process in one row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
@@ -56,6 +60,7 @@ impl Row {
     pub(super) fn encode(&self) -> Vec<u8> {
         let head = &self.head;
         let mut entries = vec![
+            ("format", Value::from(FORMAT)),
             ("version", codec::count(head.version)),
             ("digest", codec::digest(head.digest)),
             ("root", codec::digest(head.root)),
@@ -74,6 +79,7 @@ impl Row {
 
     pub(super) fn decode(key: &[u8], body: &[u8]) -> StoreResult<Self> {
         decode(key, body, |fields| {
+            fields.format(FORMAT)?;
             let base = fields.get("base")?.as_bytes();
             let base = base.ok_or_else(|| fields.bad("base", "not octets"))?;
             let (shared, count) = match fields.has("parent") {
@@ -82,9 +88,9 @@ impl Row {
                         parent: fields.address("parent")?,
                         events: fields.count("shared_events")?,
                     }),
-                    10,
+                    11,
                 ),
-                false => (None, 8),
+                false => (None, 9),
             };
             let head = Head {
                 version: fields.count("version")?,

@@ -18,6 +18,7 @@ mod golden;
 mod history;
 mod hooks;
 mod keeping;
+mod key_value;
 mod limits;
 mod matrix;
 mod mounts;

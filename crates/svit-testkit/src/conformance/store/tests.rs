@@ -1,5 +1,6 @@
 //! The suite against stores that are wrong in one way each: every one is found out.
 
+mod flaw;
 mod flawed;
 
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use futures_lite::future::block_on;
 use svit_txn::MemoryStore;
 
-use flawed::Flaw::{self, *};
+use flaw::Flaw::{self, *};
 use flawed::Flawed;
 
 /// What is wrong, and the rule that finds it out.
