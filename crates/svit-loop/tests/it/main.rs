@@ -7,5 +7,6 @@ mod guests;
 mod handles;
 mod http;
 mod owners;
+mod receipts;
 mod small_store;
 mod turns;
