@@ -14,7 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use svit_store_turso::TursoProcessStore;
-use svit_txn::{Base, BaseKind, Batch, DurableProcess, Process, ProcessStore, StoredRecord};
+use svit_txn::{
+    Base, BaseKind, Batch, CheckpointPolicy, DurableProcess, Process, ProcessStore, StoredRecord,
+};
 use svit_value::{Digest, Map, Value, value};
 
 const COUNTER: &str = r#"
@@ -323,6 +325,7 @@ async fn commit_size() -> Option<Row> {
     let before = size();
     let store = TursoProcessStore::open(&path).await.unwrap();
     let process = store.resume("svit://local/one").await.unwrap();
+    process.set_checkpoint_policy(CheckpointPolicy::NEVER);
     for _ in 0..1000 {
         activate(&process).await;
     }
@@ -375,6 +378,7 @@ async fn resume_replay() -> Option<Row> {
     let path = folder.path().join("svit.db");
     let store = TursoProcessStore::open(&path).await.unwrap();
     let process = store.create(counter("one", 0)).await.unwrap();
+    process.set_checkpoint_policy(CheckpointPolicy::NEVER);
     for count in 0..10_000 {
         process.write("/memory/count", count).await.unwrap();
     }
@@ -397,6 +401,64 @@ async fn resume_replay() -> Option<Row> {
         target: ">= 50000",
         ok: ours >= 50_000.0,
         note: "10,000 transactions, no checkpoint".to_owned(),
+    })
+}
+
+/// A database with a process of 10,000 entries and so many transactions, with a checkpoint after every
+/// thousandth.
+async fn history(path: &Path, transactions: i64) {
+    let store = TursoProcessStore::open(path).await.unwrap();
+    let process = store.create(counter("one", 10_000)).await.unwrap();
+    process.set_checkpoint_policy(CheckpointPolicy::NEVER);
+    for count in 1..=transactions {
+        process.write("/memory/count", count).await.unwrap();
+        if count % 1_000 == 0 {
+            process.checkpoint().await.unwrap();
+        }
+    }
+    drop(process);
+    store.close().await.unwrap();
+}
+
+/// Opens a database again, and says how many milliseconds its process took to resume.
+async fn resumed(path: &Path) -> f64 {
+    let store = TursoProcessStore::open(path).await.unwrap();
+    let start = Instant::now();
+    let process = store.resume("svit://local/one").await.unwrap();
+    let took = start.elapsed();
+    assert_eq!(process.resumed_from().unwrap().records, 500);
+    drop(process);
+    store.close().await.unwrap();
+    took.as_secs_f64() * 1_000.0
+}
+
+async fn resume() -> Option<Row> {
+    let folder = in_memory()?;
+    let (long, short) = (
+        folder.path().join("long.db"),
+        folder.path().join("short.db"),
+    );
+    history(&long, 10_500).await;
+    history(&short, 1_500).await;
+    let (mut ours, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..9 {
+        ours.push(resumed(&long).await);
+        other.push(resumed(&short).await);
+    }
+    ours.sort_by(f64::total_cmp);
+    other.sort_by(f64::total_cmp);
+    let (ours, other) = (ours[4], other[4]);
+    Some(Row {
+        name: "resume",
+        unit: "ms",
+        ours,
+        other: Some(other),
+        ratio: ours / other,
+        target: "<= 100 ms, growth <= 1.2",
+        ok: ours <= 100.0 && ours / other <= 1.2,
+        note:
+            "10,500 and 1,500 transactions beside 10,000 entries, the last 500 without a checkpoint"
+                .to_owned(),
     })
 }
 
@@ -528,6 +590,7 @@ async fn main() {
         "commit-group" commit_group,
         "commit-size" commit_size,
         "fork-durable" fork_durable,
+        "resume" resume,
         "resume-replay" resume_replay,
     }
     if only.is_none() {
