@@ -26,6 +26,7 @@ pub(crate) struct World {
     pub(crate) tree: Mutex<Value>,
     pub(crate) logs: Mutex<Vec<String>>,
     pub(crate) sent: Mutex<Vec<Value>>,
+    pub(crate) port_calls: AtomicU32,
 }
 
 impl World {
@@ -49,6 +50,7 @@ impl World {
             tree: Mutex::new(tree),
             logs: Mutex::default(),
             sent: Mutex::default(),
+            port_calls: AtomicU32::new(0),
         })
     }
 
@@ -154,7 +156,9 @@ impl Host for World {
     }
 
     fn port_call(&self, name: &str, input: Value) -> Result<Value, HostError> {
+        self.port_calls.fetch_add(1, Ordering::Relaxed);
         match name {
+            "gone" => Err(HostError::hard("cancelled", "nobody waits any more")),
             "echo" => Ok(input),
             "slow" => {
                 std::thread::sleep(Duration::from_millis(300));

@@ -253,6 +253,47 @@ fn the_wall_clock_ends_a_run_and_waits_do_not_count() {
 }
 
 #[test]
+fn a_run_that_waits_is_not_run_again_and_can_be_cancelled() {
+    use std::sync::atomic::Ordering::Relaxed;
+    use svit_tree::guest::Host;
+    let world = || World::new(&Lisp::new(), value!({"memory": {}}), limits());
+    let calls = |world: &World| world.port_calls.load(Relaxed);
+    let wait = "(do (log-info! \"before\") (safe-call port-call \"slow\" 1) (log-info! \"after\") (length (range 1000)))";
+
+    let waited = world();
+    assert_eq!(
+        waited.run(&whole(wait), Value::Null).unwrap(),
+        Value::from(1_000)
+    );
+    assert_eq!((calls(&waited), waited.logs.lock().unwrap().len()), (1, 2));
+
+    // Cancelled while it waits: its ticks are taken away, and what the port then answers is of no use.
+    let cancelled = world();
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(|| cancelled.run(&whole(wait), Value::Null));
+        while calls(&cancelled) == 0 {
+            std::thread::yield_now();
+        }
+        cancelled.meter().charge(u64::MAX).unwrap_err();
+        run.join().unwrap()
+    });
+    assert_eq!(result.unwrap_err().kind, GuestErrorKind::OutOfTicks);
+    assert_eq!(
+        (calls(&cancelled), cancelled.logs.lock().unwrap().len()),
+        (1, 1)
+    );
+
+    // Or the host answers the wait itself.
+    let gone = world();
+    let error = gone.run(&whole("(safe-call port-call \"gone\")"), Value::Null);
+    let error = error.unwrap_err();
+    assert_eq!(
+        (error.kind, error.is_hard()),
+        (GuestErrorKind::Cancelled, true)
+    );
+}
+
+#[test]
 fn nested_scripts_share_the_budget_and_hard_failures_pass_through() {
     let tree = value!({"memory": {}, "lib": {
         "twice": {"source": "(define (main input) (* 2 input))"},
