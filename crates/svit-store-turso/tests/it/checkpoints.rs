@@ -106,6 +106,7 @@ async fn a_cut_is_whole_at_once_and_its_rows_go_later_if_a_crash_interrupts() {
     while store.load(&address).await.unwrap().base != base {
         tokio::task::yield_now().await;
     }
+    let before = one.clone();
     one.landed_cut(base);
     one.model.check(&store).await.unwrap();
     store.close().await.unwrap();
@@ -115,6 +116,11 @@ async fn a_cut_is_whole_at_once_and_its_rows_go_later_if_a_crash_interrupts() {
     let found = store.verify().await.unwrap();
     assert!(found.is_whole() && found.leftovers > 0, "{found:?}");
     // A version that was cut off is no version, though its row is still there.
+    let fork = before.fork("fork", version - 1, &store).await;
+    assert_eq!(code(fork.map(drop)), "bad_batch");
+    let part = before.parts(version - 1, None, usize::MAX).remove(0);
+    let late = store.put_checkpoint(one.model.address(), part).await;
+    assert_eq!(code(late), "bad_batch");
     let fork = one.fork("fork", version, &store).await.unwrap();
     fork.model.check(&store).await.unwrap();
     collect(&store, 1_000).await;

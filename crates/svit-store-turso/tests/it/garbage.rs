@@ -272,3 +272,34 @@ async fn a_damaged_or_hidden_row_ends_a_collection_before_anything_goes() {
         assert!(!store.verify().await.unwrap().is_whole(), "{harm}");
     }
 }
+
+/// The collection has passed the child, whose checkpoint then takes over all blocks of its parent,
+/// which goes before the collection comes to it.
+#[tokio::test]
+async fn a_checkpoint_without_blocks_of_its_own_outlives_the_one_that_it_builds_on() {
+    for steps in 1..12 {
+        let place = place();
+        let store = crate::common::open(&place.path).await;
+        let parent = Grown::create("parent", 200, &store).await;
+        let at = parent.model.base.version;
+        let mut child = parent.fork("child", at, &store).await.unwrap();
+        for _ in 0..steps {
+            assert_eq!(store.collect(1).await.unwrap().blocks, 0);
+        }
+        let mut part = child.parts(at, Some((&parent, at)), 99).remove(0);
+        assert!(part.blocks.is_empty() && part.last);
+        part.since.as_mut().unwrap().root = Digest::of(b"another");
+        let address = child.model.address().clone();
+        let wrong = store.put_checkpoint(&address, part.clone()).await;
+        assert_eq!(code(wrong), "bad_batch");
+        part.since.as_mut().unwrap().root = parent.model.base.root;
+        store.put_checkpoint(&address, part).await.unwrap();
+        child.whole.insert(at);
+        store
+            .delete(parent.model.address(), parent.model.epoch)
+            .await
+            .unwrap();
+        assert_eq!(collect(&store, 1).await, 0);
+        child.check_blocks(&store).await.unwrap();
+    }
+}
