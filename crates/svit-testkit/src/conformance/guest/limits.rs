@@ -18,6 +18,7 @@ checks! {
     recursion_is_bounded
     a_caller_with_a_small_stack_is_no_limit
     the_clock_ends_a_run_as_an_error
+    a_wait_for_a_port_is_no_time_of_the_run
     a_cancelled_run_ends
     the_text_of_a_program_is_bounded
     the_output_is_bounded
@@ -146,6 +147,20 @@ fn the_clock_ends_a_run_as_an_error(subject: &Subject) -> Result<(), String> {
         Err(error) if error.kind == GuestErrorKind::Timeout && error.is_hard() => Ok(()),
         _ => Err(format!("it gave {}", ran.shown())),
     }
+}
+
+fn a_wait_for_a_port_is_no_time_of_the_run(subject: &Subject) -> Result<(), String> {
+    let short = GuestLimits {
+        max_execution: Duration::from_millis(250),
+        ..limits()
+    };
+    let world = subject.world(BUDGET, short);
+    let world = world.with_port_wait(Duration::from_millis(300));
+    let ran = subject.run_in(&world, &subject.scripts.ask, Value::from(1));
+    ensure!(ran.result.is_ok(), "it gave {}", ran.shown());
+    let calls = ran.journal.iter().filter(|line| line.starts_with("port "));
+    ensure_eq!(calls.count(), 1, "calls of the port");
+    Ok(())
 }
 
 /// Who cancels uses up the ticks from outside.

@@ -1,8 +1,9 @@
 //! The suite against a tiny language, and against that language wrong in one way each: every one is found out.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use svit_tree::Path;
 use svit_tree::guest::{
@@ -31,6 +32,7 @@ enum Flaw {
     HoardsForEver,
     RecursesSoftly,
     ClockGivesResult,
+    CountsWaits,
     TakesAnyText,
     GivesAnyOutput,
     AsksTwice,
@@ -109,6 +111,7 @@ struct Tape<'a> {
     host: Arc<dyn Host>,
     limits: &'a GuestLimits,
     start: Instant,
+    waited: Cell<Duration>,
 }
 
 impl Tape<'_> {
@@ -120,7 +123,7 @@ impl Tape<'_> {
         if self.host.meter().charge(ticks).is_err() {
             return error(Kind::OutOfTicks);
         }
-        if self.start.elapsed() > self.limits.max_execution {
+        if self.start.elapsed() - self.waited.get() > self.limits.max_execution {
             return error(Kind::Timeout);
         }
         Ok(())
@@ -244,7 +247,11 @@ impl Tape<'_> {
         }
         self.refused(host.remove(&path("/memory/c")))?;
         self.refused(host.send(input.clone()))?;
+        let asked = Instant::now();
         let answer = self.refused(host.port_call("echo", input))?;
+        if !self.is(Flaw::CountsWaits) {
+            self.waited.set(self.waited.get() + asked.elapsed());
+        }
         match self.pay(10) {
             Err(_) if self.is(Flaw::PaysLate) => {}
             other => other?,
@@ -306,6 +313,7 @@ impl Guest for Tiny {
             host,
             limits,
             start: Instant::now(),
+            waited: Cell::default(),
         };
         if self.flaw == Flaw::PricesByTheRun {
             tape.pay(runs % 2)?;
@@ -364,6 +372,7 @@ fn each_flaw_breaks_its_rule() {
         (Flaw::HoardsForEver, "memory_is_bounded"),
         (Flaw::RecursesSoftly, "recursion_is_bounded"),
         (Flaw::ClockGivesResult, "the_clock_ends_a_run_as_an_error"),
+        (Flaw::CountsWaits, "a_wait_for_a_port_is_no_time_of_the_run"),
         (Flaw::TakesAnyText, "the_text_of_a_program_is_bounded"),
         (Flaw::GivesAnyOutput, "the_output_is_bounded"),
         (Flaw::AsksTwice, "the_host_is_asked_once_and_in_order"),

@@ -29,6 +29,7 @@ pub(super) struct World {
     limits: GuestLimits,
     meter: Meter,
     inner: Mutex<Option<String>>,
+    port_wait: Mutex<Duration>,
     open: Mutex<usize>,
     values: Mutex<BTreeMap<String, Value>>,
     journal: Mutex<Vec<String>>,
@@ -91,6 +92,7 @@ impl Subject {
             limits,
             meter: Meter::new(ticks),
             inner: Mutex::default(),
+            port_wait: Mutex::default(),
             open: Mutex::default(),
             values: Mutex::new(BTreeMap::from(values)),
             journal: Mutex::default(),
@@ -102,6 +104,12 @@ impl World {
     /// Sets the program at `/lib/inner`.
     pub(super) fn with_inner(self: Arc<Self>, source: &str) -> Arc<Self> {
         *held(&self.inner) = Some(source.to_owned());
+        self
+    }
+
+    /// Lets the port take its time.
+    pub(super) fn with_port_wait(self: Arc<Self>, wait: Duration) -> Arc<Self> {
+        *held(&self.port_wait) = wait;
         self
     }
 
@@ -186,6 +194,7 @@ impl Host for World {
 
     fn port_call(&self, name: &str, input: Value) -> Result<Value, HostError> {
         self.note(format!("port {name} {}", input.digest()));
+        std::thread::sleep(*held(&self.port_wait));
         match name {
             "echo" => Ok(input),
             _ => Err(HostError::soft("no_port", "there is no such port")),
