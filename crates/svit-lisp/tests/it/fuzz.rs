@@ -52,6 +52,9 @@ const ATOMS: &[&str] = &[
     "#b\"\\xff\"",
     "(value-map \"a\" 1)",
     "(range 3)",
+    "record",
+    "(new record :a 1 :b '(2))",
+    ":a",
     "'((\"a\" 1) (\"b\" 2))",
     "\"{\\\"a\\\":[1]}\"",
 ];
@@ -74,7 +77,7 @@ fn form(dice: &mut Dice, names: &[String], depth: usize) -> String {
         return dice.pick(ATOMS).to_owned();
     }
     let sub = |dice: &mut Dice| form(dice, names, depth - 1);
-    match dice.roll(16) {
+    match dice.roll(18) {
         0 => format!("(if {} {} {})", sub(dice), sub(dice), sub(dice)),
         1 => format!("(let ((x {}) (y {})) {})", sub(dice), sub(dice), sub(dice)),
         2 => format!("(lambda (x) {})", sub(dice)),
@@ -92,6 +95,7 @@ fn form(dice: &mut Dice, names: &[String], depth: usize) -> String {
         9 => format!("(and {} {})", sub(dice), sub(dice)),
         10 => format!("(f {} {})", sub(dice), sub(dice)),
         11 => format!("(do {} {})", sub(dice), sub(dice)),
+        12 => format!("(new record :b {} :a {})", sub(dice), sub(dice)),
         _ => {
             let name = names[dice.roll(names.len())].clone();
             let args: Vec<String> = (0..dice.roll(4)).map(|_| sub(dice)).collect();
@@ -148,7 +152,7 @@ fn programs_of_valid_forms() {
     for seed in 1..=rounds() {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let source = format!(
-            "(define g {})\n(define (f x :optional y) {})\n(define (main input)\n  (let ((x 1) (y '(2)))\n    {}))",
+            "(struct record ((a any) (b list)))\n(define g {})\n(define (f x :optional y) {})\n(define (main input)\n  (let ((x 1) (y '(2)))\n    {}))",
             form(&mut dice, &names, 2),
             form(&mut dice, &names, 4),
             form(&mut dice, &names, 5),
@@ -192,7 +196,7 @@ fn the_short_way_of_arithmetic_gives_and_costs_what_the_general_way_does() {
         let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let names = if seed % 3 == 0 { &names } else { &often };
         let source = format!(
-            "(define (f x :optional y) {})\n(define (g x y) {})\n(define (main input)\n  (let ((x 1) (y '(2)))\n    {}))",
+            "(struct record ((a any) (b list))) (define (f x :optional y) {})\n(define (g x y) {})\n(define (main input)\n  (let ((x 1) (y '(2)))\n    {}))",
             form(&mut dice, names, 4),
             form(&mut dice, names, 3),
             form(&mut dice, names, 4),

@@ -160,6 +160,7 @@ impl Host for World {
         match name {
             "gone" => Err(HostError::hard("cancelled", "nobody waits any more")),
             "echo" => Ok(input),
+            "broken" => panic!("a port with a mistake"),
             "slow" => {
                 std::thread::sleep(Duration::from_millis(300));
                 Ok(input)

@@ -294,6 +294,34 @@ fn a_run_that_waits_is_not_run_again_and_can_be_cancelled() {
 }
 
 #[test]
+fn a_panic_ends_one_run_and_changes_no_other() {
+    let lisp = Lisp::new();
+    let good =
+        "(define (f x) (lambda (y) (+ x y))) (define (main input) ((f 1) (length (range 100))))";
+    let run = |source: &str| {
+        let inner = "(define (main input) (port-call \"broken\"))";
+        let tree = value!({"memory": {}, "lib": {"inner": {"source": inner}}});
+        let world = World::new(&lisp, tree, limits());
+        let result = world.run(&whole(source), Value::Null);
+        (result.map_err(|error| error.is_hard()), world.ticks())
+    };
+    let before = run(good);
+    assert_eq!(before.0, Ok(Value::from(101)));
+    for source in [
+        "(port-call \"broken\")",
+        "(safe-call port-call \"broken\")",
+        "(exec \"/lib/inner\")",
+        "(map (lambda (x) (safe-call exec \"/lib/inner\")) '(1 2))",
+    ] {
+        let (result, ticks) = run(source);
+        assert_eq!(result, Err(true), "{source}");
+        // What was used until then is charged.
+        assert!(ticks > 50, "{source}: {ticks}");
+        assert_eq!(run(good), before, "after {source}");
+    }
+}
+
+#[test]
 fn nested_scripts_share_the_budget_and_hard_failures_pass_through() {
     let tree = value!({"memory": {}, "lib": {
         "twice": {"source": "(define (main input) (* 2 input))"},
