@@ -5,6 +5,7 @@
 //! `-- --rows` prints them for `cargo xtask bench`.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a program to be read by people"
 )]
