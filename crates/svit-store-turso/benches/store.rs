@@ -497,14 +497,11 @@ async fn parts() {
             paths: vec!["/memory/count".parse().unwrap()],
             body,
         };
-        let (expected, batch) = (
-            head,
-            Batch {
-                records: vec![record.clone()],
-                ..Batch::default()
-            },
-        );
-        head = record.digest;
+        let expected = std::mem::replace(&mut head, record.digest);
+        let batch = Batch {
+            records: vec![record],
+            ..Batch::default()
+        };
         let start = Instant::now();
         store.append(&address, expected, 1, batch).await.unwrap();
         appends.push(start.elapsed());
