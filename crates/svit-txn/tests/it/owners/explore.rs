@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 /// The answers of one run: those of a prefix, then always the first. With each answer, out of how many.
 #[derive(Default)]
@@ -79,6 +80,16 @@ pub(super) fn explore(at_most: u64, run: impl Fn(&Shared)) -> u64 {
 
 struct Flag(AtomicBool);
 
+impl Flag {
+    fn wait(&self) {
+        let began = Instant::now();
+        while !self.0.load(Ordering::SeqCst) {
+            assert!(began.elapsed() < Duration::from_secs(20), "a deadlock");
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+}
+
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
@@ -100,15 +111,23 @@ pub(super) async fn pause() {
 
 pub(super) type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
+/// How tasks are run.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// So many of them at most are dropped half-way, at any step of theirs.
+    pub(super) gives_up: usize,
+    /// They wait for other threads, and never for each other: each step ends when the task can go on.
+    pub(super) waits_for_threads: bool,
+}
+
 /// Runs tasks to their ends; `check` is called after every step. From the third on they are alike to the second, and
-/// begin one after the other. At most `gives_up` of them are dropped
-/// half-way, at any step of theirs.
-pub(super) fn run(tasks: Vec<Task<'_>>, choices: &Shared, gives_up: usize, check: impl Fn()) {
+/// begin one after the other.
+pub(super) fn run(tasks: Vec<Task<'_>>, choices: &Shared, manner: Manner, check: impl Fn()) {
     let mut tasks: Vec<(Option<Task<'_>>, Arc<Flag>, bool)> = tasks
         .into_iter()
         .map(|task| (Some(task), Arc::new(Flag(AtomicBool::new(true))), false))
         .collect();
-    let mut gives_up = gives_up;
+    let mut gives_up = manner.gives_up;
     loop {
         let at = |wanted: &dyn Fn(&Flag, bool) -> bool| -> Vec<usize> {
             let numbered = tasks.iter().enumerate();
@@ -139,6 +158,8 @@ pub(super) fn run(tasks: Vec<Task<'_>>, choices: &Shared, gives_up: usize, check
                 .map(|task| task.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled.is_some_and(|polled| polled.is_ready()) {
                 *task = None;
+            } else if manner.waits_for_threads {
+                flag.wait();
             }
         } else {
             gives_up -= 1;

@@ -13,13 +13,15 @@ use std::sync::{Arc, Mutex};
 
 use futures_lite::future::block_on;
 use svit_tree::{Op, Path};
+use svit_txn::control::{Command, Controller, Request, ResponseOutcome};
 use svit_txn::{
     DurableProcess, HistoryQuery, MemoryStore, Operation, Outcome, Process, ProcessStore,
     ReceiptKey, RecordQuery, RequestKey, Submission,
 };
 use svit_value::{Digest, Value};
 
-use explore::{Shared, Task, explore, run};
+use crate::steps::{Steps, script};
+use explore::{Manner, Shared, Task, explore, run};
 use stepped::{Stepped, Wrong};
 
 const ADDRESS: &str = "svit://local/owned";
@@ -42,12 +44,15 @@ struct Bad {
     faults: usize,
     /// Callers that give up half-way.
     gives_up: usize,
+    /// Scripts are run, on other threads.
+    scripts: bool,
     wrong: Wrong,
 }
 
 const FINE: Bad = Bad {
     faults: 0,
     gives_up: 0,
+    scripts: false,
     wrong: Wrong::Nothing,
 };
 
@@ -64,7 +69,12 @@ impl World {
     fn new(choices: &Shared, bad: Bad) -> Self {
         let memory = MemoryStore::new();
         let store = Stepped::new(memory.clone(), choices, bad.faults, bad.wrong);
-        let process = Process::builder(ADDRESS).unwrap().build().unwrap();
+        let process = if bad.scripts {
+            crate::steps::builder(ADDRESS).library("put", script("input /memory/x"))
+        } else {
+            Process::builder(ADDRESS).unwrap()
+        };
+        let process = process.build().unwrap();
         let first = block_on(DurableProcess::create(store.clone(), process)).unwrap();
         Self {
             memory,
@@ -80,9 +90,9 @@ impl World {
 
     /// Another owner, that takes the process over.
     async fn resume(&self) -> DurableProcess {
-        let owner = DurableProcess::resume(self.store.clone(), ADDRESS)
-            .await
-            .unwrap();
+        let guests = [Steps::guest()];
+        let owner = DurableProcess::resume_with(self.store.clone(), ADDRESS, guests);
+        let owner = owner.await.unwrap();
         self.owners.lock().unwrap().push(owner.clone());
         owner
     }
@@ -96,6 +106,49 @@ impl World {
             Err(_) => Known::Refused,
         };
         self.known.lock().unwrap().insert(value, known);
+    }
+
+    /// The same by a script.
+    async fn exec(&self, owner: &DurableProcess, value: i64) {
+        self.known.lock().unwrap().insert(value, Known::Nothing);
+        let known = match owner.exec("/lib/put", value).await {
+            Ok(activation) => Known::Committed(activation.version),
+            Err(error) if error.code() == "unknown" => Known::Nothing,
+            Err(_) => Known::Refused,
+        };
+        self.known.lock().unwrap().insert(value, known);
+    }
+
+    /// The same by a request of a client, which may send it to each owner.
+    async fn ask(&self, owner: DurableProcess, value: i64) {
+        let request = Request {
+            client_id: "client".into(),
+            request_id: value.to_string().into(),
+            process_id: ADDRESS.parse().unwrap(),
+            expected_version: 0,
+            command: Command::Activate {
+                script: "/lib/put".parse().unwrap(),
+                input: value.into(),
+            },
+        };
+        self.known
+            .lock()
+            .unwrap()
+            .entry(value)
+            .or_insert(Known::Nothing);
+        let Ok(response) = Controller::new(owner).handle(&request).await else {
+            return;
+        };
+        match response.outcome {
+            ResponseOutcome::Committed { version, .. } => {
+                let committed = Known::Committed(version);
+                let before = self.known.lock().unwrap().insert(value, committed);
+                assert!([Some(Known::Nothing), Some(committed)].contains(&before));
+            }
+            // An owner that has not heard of it may be asked after it was carried out.
+            ResponseOutcome::Conflict { .. } => {}
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The same request, whoever owns the process; what it writes may land once.
@@ -224,7 +277,11 @@ impl World {
 fn in_every_order(bad: Bad, at_least: u64, tasks: impl Fn(&World) -> Vec<Task<'_>>) -> u64 {
     let runs = explore(2_000_000, |choices| {
         let world = World::new(choices, bad);
-        run(tasks(&world), choices, bad.gives_up, || world.check_shown());
+        let manner = Manner {
+            gives_up: bad.gives_up,
+            waits_for_threads: bad.scripts,
+        };
+        run(tasks(&world), choices, manner, || world.check_shown());
         world.check_history();
     });
     assert!(runs >= at_least, "but {runs} runs");
@@ -354,6 +411,52 @@ fn a_request_that_is_sent_to_both_owners_is_carried_out_once() {
         });
         println!("{runs} orders");
     }
+}
+
+#[test]
+fn scripts_of_two_owners_never_both_commit() {
+    for bad in [
+        Bad { faults: 1, ..FINE },
+        Bad {
+            gives_up: 1,
+            ..FINE
+        },
+    ] {
+        let bad = Bad {
+            scripts: true,
+            ..bad
+        };
+        let runs = in_every_order(bad, 100, |world| {
+            let old = world.owner();
+            vec![
+                Box::pin(async move { world.exec(&old, 1).await }),
+                Box::pin(async move {
+                    let new = world.resume().await;
+                    world.exec(&new, 11).await;
+                }),
+            ]
+        });
+        println!("{runs} orders");
+    }
+}
+
+#[test]
+fn a_clients_request_to_two_owners_is_carried_out_once() {
+    let bad = Bad {
+        scripts: true,
+        ..FINE
+    };
+    let runs = in_every_order(bad, 100, |world| {
+        let old = world.owner();
+        vec![
+            Box::pin(async move { world.ask(old, 1).await }),
+            Box::pin(async move {
+                let new = world.resume().await;
+                world.ask(new, 1).await;
+            }),
+        ]
+    });
+    println!("{runs} orders");
 }
 
 #[test]
