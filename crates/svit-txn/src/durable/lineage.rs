@@ -65,6 +65,7 @@ pub(super) async fn parent_of(
         Ok(head) => head,
         Err(error) => return missing(error),
     };
+    // THREAT[TM-TXN-7]
     if head.base.version == base.version {
         let is_same = head.base.head() == *record && head.base.root == base.root;
         return Ok(is_same.then_some(head));

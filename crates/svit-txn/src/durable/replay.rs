@@ -286,7 +286,8 @@ impl<'a> Way<'a> {
             record,
             root,
         } = checkpoint;
-        // The records that follow would show a wrong checkpoint; where none does, its own must.
+        // THREAT[TM-TXN-6]: the records that follow would show a wrong checkpoint; where none does,
+        // its own must.
         let point = if version == head.base.version {
             Some((head.base.head(), head.base.root))
         } else if version == head.version {
@@ -449,6 +450,7 @@ fn step(state: State, stored: &StoredRecord) -> Result<State, Error> {
             "the record is of another version or process",
         ));
     }
+    // THREAT[TM-TXN-4]
     if record.previous != state.head {
         return Err(damaged(
             version,

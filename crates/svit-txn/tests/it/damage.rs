@@ -59,6 +59,7 @@ fn of_parent(
     }
 }
 
+// THREAT[TM-TXN-4]
 #[test]
 fn records_that_are_missing_or_rearranged_are_noticed() {
     block_on(async {

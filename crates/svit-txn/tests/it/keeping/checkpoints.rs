@@ -299,6 +299,7 @@ fn a_damaged_checkpoint_is_passed_over_and_said() {
     });
 }
 
+// THREAT[TM-TXN-6]
 #[test]
 fn a_checkpoint_row_that_does_not_fit_is_passed_over() {
     block_on(async {

@@ -118,6 +118,7 @@ fn forks_live_on_with_the_events_that_they_share() {
     });
 }
 
+// THREAT[TM-TXN-7]
 #[test]
 fn another_process_under_the_name_of_a_parent_is_not_taken_for_it() {
     block_on(async {
