@@ -31,6 +31,16 @@
 //! - A file beside the database says who owns it and how far it had come, so that a lost tail is
 //!   noticed at open.
 //! - A commit that failed in a way that leaves its outcome open is settled by reopening the file.
+//! - Checkpoints are written in parts, old history, old events and garbage are removed in pieces:
+//!   no commit waits for more than one of them, and each may be the last before a crash.
+//! - A file of an older schema is brought to this one when it is opened, in one transaction.
+//!
+//! | to | see |
+//! |---|---|
+//! | open, close, read figures | [`TursoProcessStore`], [`OpenOptions`], [`Stats`] |
+//! | check everything, with progress | [`TursoProcessStore::verify_with`], [`Verification`], [`Damage`] |
+//! | copy a store, put a copy in place | [`TursoProcessStore::backup`], [`TursoProcessStore::restore`] |
+//! | remove blocks that nothing needs | [`collect`](svit_txn::ProcessStore::collect), some hundred steps at a time, until it is done |
 //!
 //! # What it does not do
 //! - It never waits on a runtime: it needs no tokio, and any executor may poll its futures.
@@ -41,6 +51,11 @@
 //!
 //! # Limitations
 //! - Blobs are at most 64 MiB each; names (clients, requests, event kinds) at most 128 bytes.
+//! - A deletion is one transaction: others wait for as long as it takes to remove the process's rows.
+//!   Cutting and trimming it first removes most of them in pieces.
+//! - A collection reads every block that is needed, and keeps 50 bytes for each in SQLite's temporary
+//!   database, which is a file in the folder for temporary files once it is large.
+//! - A verification begins with SQLite's own checks; commits wait while each of them runs.
 //! - Where `inode` numbers do not exist, a replaced file is told by its creation time only.
 //! - A database deleted without its `-lock` file is missed at the next open: remove both.
 //! - When a WAL is found damaged at open, it is kept under the name `-wal-kept`, because closing
