@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use svit_model::Reasoner;
+use svit_ports::Ports;
 use svit_tree::guest::Guest;
+use svit_tree::mount::MountProvider;
 use svit_txn::{DurableProcess, Limits, MemoryStore, ProcessBuilder};
 use svit_value::Value;
 
+use crate::grants::Grants;
 use crate::{LoopError, Svit, ToolPolicy};
 
 /// Describes a [`Svit`]. The first bad input is kept and returned by [`build`](Self::build).
@@ -17,6 +20,7 @@ pub struct SvitBuilder {
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
     policy: ToolPolicy,
+    grants: Grants,
     failure: Option<LoopError>,
 }
 
@@ -44,6 +48,7 @@ impl SvitBuilder {
             reasoner: None,
             instructions: None,
             policy: ToolPolicy::default(),
+            grants: Grants::default(),
             failure: None,
         }
     }
@@ -96,6 +101,47 @@ impl SvitBuilder {
         self
     }
 
+    /// What scripts and the model may call: `(port-call name input)`, and `exec` on `/ports/<name>`.
+    /// Their manuals are committed at `/ports`. Without this none can be called, whatever stands there.
+    /// Called again, it replaces the ports.
+    ///
+    /// A call is recorded in the thread before it is made and after it has answered. If the program
+    /// ends in between, it is made again only if its descriptor says that it is idempotent; else the
+    /// model is told that it was interrupted.
+    pub fn ports(mut self, ports: Ports) -> Self {
+        let refused = ports.check().err();
+        self.failure = self.failure.or(refused.map(LoopError::from));
+        self.grants.ports = Some(ports);
+        self
+    }
+
+    /// A resource at `/mounts/<name>`: read by the model and by scripts, and written where its
+    /// descriptor grants it, once the step that writes is committed.
+    ///
+    /// ```
+    /// use svit_loop::Svit;
+    /// use svit_ports::ValueMount;
+    /// use svit_value::value;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let svit = Svit::builder("svit://local/shop")?
+    ///     .mount("prices", ValueMount::read_only(value!({"tea": 3})))
+    ///     .build()
+    ///     .await?;
+    /// assert_eq!(svit.read("/mounts/prices/tea")?, Some(3.into()));
+    /// # Ok::<(), svit_loop::LoopError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn mount(
+        mut self,
+        name: impl Into<String>,
+        provider: impl MountProvider + 'static,
+    ) -> Self {
+        let mount = (name.into(), Arc::new(provider) as Arc<dyn MountProvider>);
+        self.grants.mounts.push(mount);
+        self
+    }
+
     /// The model that answers messages. Without one the process can be read and forked, and
     /// messages can be sent, but not answered.
     pub fn reasoner(mut self, reasoner: Reasoner) -> Self {
@@ -104,6 +150,7 @@ impl SvitBuilder {
     }
 
     /// The process with its loop, which is not started yet. Reads the whole thread: O(events).
+    /// Attaching ports and mounts is a transition each, unless they are described there already.
     ///
     /// # Errors
     /// The first bad input; a value past the limits; a script that does not compile;
@@ -119,6 +166,9 @@ impl SvitBuilder {
                 DurableProcess::create(store, process.build()?).await?
             }
         };
-        Svit::new(process, self.reasoner, self.instructions, self.policy).await
+        let ports = self.grants.attach(&process).await?;
+        let mut svit = Svit::new(process, self.reasoner, self.instructions, self.policy).await?;
+        svit.ports = ports;
+        Ok(svit)
     }
 }

@@ -36,6 +36,8 @@ struct OpenTurn {
 struct Pending {
     call: ToolCall,
     started: bool,
+    /// The first port that it has called and that must not be called again.
+    called: Option<String>,
     result: Option<ToolResult>,
 }
 
@@ -64,6 +66,8 @@ pub(crate) enum Next {
         call: ToolCall,
         /// Whether its start is recorded.
         started: bool,
+        /// A port that it has called before, and that must not be called again.
+        called: Option<String>,
     },
     /// Nothing: this turn ended before.
     Ended,
@@ -92,6 +96,15 @@ impl Conversation {
                     pending.started = true;
                 }
             }
+            kind::PORT_STARTED => {
+                let (site, name) = (body.site()?, body.text("name")?);
+                let repeatable = body.flag("idempotent")?;
+                if let Some(pending) = self.pending_mut(site)
+                    && !repeatable
+                {
+                    pending.called.get_or_insert_with(|| name.to_owned());
+                }
+            }
             kind::TOOL_FINISHED => self.finished(body.site()?, body.result()?),
             kind::TURN_FINISHED => self.end(body.count("turn")?),
             kind::TURN_FAILED => {
@@ -118,6 +131,7 @@ impl Conversation {
                 .map(|call| Pending {
                     call,
                     started: false,
+                    called: None,
                     result: None,
                 })
                 .collect();
@@ -189,6 +203,7 @@ impl Conversation {
                 },
                 call: pending.call.clone(),
                 started: pending.started,
+                called: pending.called.clone(),
             },
             None => Next::Ask { step: open.steps },
         }

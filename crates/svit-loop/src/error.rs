@@ -13,6 +13,9 @@ pub enum LoopError {
     /// A message or a model is not usable.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The ports that were to be granted are not usable.
+    #[error(transparent)]
+    Ports(#[from] svit_ports::PortError),
     /// `start` was called outside a tokio runtime.
     #[error("`start` needs a tokio runtime with time enabled; call it inside one")]
     NoRuntime,
@@ -101,6 +104,7 @@ impl LoopError {
         match self {
             Self::Process(e) => e.code(),
             Self::Model(e) => e.code(),
+            Self::Ports(e) => e.code(),
             Self::NoRuntime => "no_runtime",
             Self::AlreadyStarted => "already_started",
             Self::NotStarted { .. } => "not_started",

@@ -8,6 +8,11 @@
 //!
 //! See [`Svit`] for an example that runs.
 //!
+//! What an agent may do outside of its process, the host grants: [ports](SvitBuilder::ports), each
+//! call of which is in the thread before it is made and after it has answered, and
+//! [mounts](SvitBuilder::mount). A call whose outcome is not known after a crash is made again only if
+//! its port is idempotent; else the model is told that it was `interrupted`.
+//!
 //! # What is here
 //! - [`Svit`], [`SvitBuilder`]: a process with its loop;
 //! - [`Inbox`], [`Outbox`]: messages in, answers out;
@@ -39,6 +44,7 @@ mod conversation;
 mod error;
 mod events;
 mod failure;
+mod grants;
 mod inbox;
 mod journal;
 mod outbox;

@@ -45,6 +45,22 @@ pub(crate) fn compose(
             "read"
         },
     );
+    let filled = |node: &str| {
+        let names = process.discover_page(node, None, 1);
+        names.is_ok_and(|page| !page.names.is_empty())
+    };
+    if filled("/ports") {
+        prompt.push_str(
+            "/ports   manuals of what can be called outside: exec on /ports/<name>, or \
+             (port-call name input) in a script. What a port did is not undone.\n",
+        );
+    }
+    if filled("/mounts") {
+        prompt.push_str(
+            "/mounts  resources outside: discover, read and stat below /mounts/<name>; write where \
+             stat says read_write.\n",
+        );
+    }
     if let Some(paths) = policy.reached() {
         let paths: Vec<String> = paths.iter().map(Path::to_string).collect();
         let paths = line(&paths.join(", "), usize::MAX);

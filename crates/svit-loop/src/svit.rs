@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svit_model::{Message, MessageId, Reasoner, Usage};
+use svit_ports::Ports;
 use svit_tree::{IntoAddress, IntoPath, Stat};
 use svit_txn::{DurableProcess, EventQuery, Process, Snapshot, ThreadEvent};
 use svit_value::{Text, Value};
@@ -60,6 +61,8 @@ pub struct Svit {
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
     policy: ToolPolicy,
+    /// Those that are attached to the process.
+    pub(crate) ports: Arc<Ports>,
     running: Mutex<Running>,
 }
 
@@ -116,6 +119,7 @@ impl Svit {
             reasoner,
             instructions,
             policy,
+            ports: Arc::new(Ports::new()),
             running: Mutex::new(Running::Not(Box::new(journal))),
         })
     }
@@ -183,6 +187,7 @@ impl Svit {
             reasoner,
             instructions: self.instructions.clone(),
             policy: self.policy.clone(),
+            ports: self.ports.clone(),
             journal,
         };
         // Busy until it has looked at the inbox, so that nobody takes it for idle before.

@@ -3,7 +3,7 @@
 //! Events are the truth about a conversation. What people and models see is derived from them.
 
 use svit_model::{Message, ToolCall, ToolResult, Usage};
-use svit_txn::ThreadEvent;
+use svit_txn::{PortRequest, PortStage, ThreadEvent};
 use svit_value::{Map, Text, Value, ValueError};
 
 use crate::LoopError;
@@ -17,6 +17,8 @@ pub(crate) mod kind {
     pub(crate) const MODEL_RESPONDED: &str = "model.responded";
     pub(crate) const TOOL_STARTED: &str = "tool.started";
     pub(crate) const TOOL_FINISHED: &str = "tool.finished";
+    pub(crate) const PORT_STARTED: &str = "port.started";
+    pub(crate) const PORT_FINISHED: &str = "port.finished";
     pub(crate) const TURN_FINISHED: &str = "turn.finished";
     pub(crate) const TURN_FAILED: &str = "turn.failed";
 }
@@ -166,6 +168,38 @@ pub(crate) fn tool_finished(
             ("effect", effect),
         ],
     )
+}
+
+/// The event about a port that a tool call calls: before, and after it has answered.
+pub(crate) fn port_event(
+    site: CallSite,
+    stage: PortStage<'_>,
+    is_idempotent: impl Fn(&str) -> bool,
+) -> Result<Option<NewEvent>, ValueError> {
+    let [turn, step, index] = site.fields();
+    let common = |request: &PortRequest| {
+        let call = ("call", count(request.index));
+        let name = ("name", Value::from(request.name.clone()));
+        (call, name)
+    };
+    Ok(match stage {
+        PortStage::Started(request) => {
+            let (call, name) = common(request);
+            let input = ("input", Value::from(request.input.digest().to_string()));
+            let key = ("key", Value::from(request.key.clone()));
+            let idempotent = ("idempotent", Value::Bool(is_idempotent(&request.name)));
+            let body = [turn, step, index, call, name, input, key, idempotent];
+            Some(event(kind::PORT_STARTED, body)?)
+        }
+        PortStage::Finished(request, outcome) => {
+            let (call, name) = common(request);
+            let ended = ("outcome", Value::from(outcome.as_str()));
+            let digest = ("digest", Value::from(outcome.digest().to_string()));
+            let body = [turn, step, index, call, name, ended, digest];
+            Some(event(kind::PORT_FINISHED, body)?)
+        }
+        _ => None,
+    })
 }
 
 /// What a call's receipt remembers of its result.

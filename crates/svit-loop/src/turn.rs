@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::inbox::check_message;
 use crate::journal::{is_rejection, is_too_large};
 use crate::thread::{
-    CallSite, NewEvent, count, event, kind, receipt_outcome, receipt_result, tool_finished,
-    tool_started,
+    CallSite, NewEvent, count, event, kind, port_event, receipt_outcome, receipt_result,
+    tool_finished, tool_started,
 };
 use crate::worker::Worker;
 use crate::{prompt, tools};
@@ -36,7 +36,8 @@ impl Worker {
                     site,
                     call,
                     started,
-                } => self.call_tool(site, &call, started).await?,
+                    called,
+                } => self.call_tool(site, &call, started, called).await?,
                 Next::Ended => {
                     // Its message left the inbox in the same append, unless somebody put it back.
                     let acknowledge = Operation::Acknowledge { sequence: turn };
@@ -157,6 +158,7 @@ impl Worker {
         site: CallSite,
         call: &ToolCall,
         started: bool,
+        called: Option<String>,
     ) -> Result<(), Failure> {
         self.check_budget()?;
         let begins = if started {
@@ -164,7 +166,7 @@ impl Worker {
         } else {
             vec![tool_started(site, call)?]
         };
-        let operation = match tools::plan(&self.process, &self.policy, call) {
+        let operation = match self.plan(call).await {
             tools::Plan::Answer(result) => {
                 let mut events = begins;
                 events.push(finished_or_said_why_not(site, call, &result, Value::Null)?);
@@ -183,23 +185,81 @@ impl Worker {
             },
             content: content_of(call)?,
         };
+        if let Some(port) = called
+            && self
+                .process
+                .receipt(&request.key)
+                .await
+                .map_err(LoopError::from)?
+                .is_none()
+        {
+            return self.interrupted(site, call, &port).await;
+        }
+        let writes_mount = tools::writes_mount(&operation);
+        let ports = self.ports.clone();
+        let repeatable = move |name: &str| ports.descriptor(name).is_some_and(|d| d.idempotent);
         let submission = Submission::plain(operation)
             .keyed(request)
             .pinned_by(site.turn)
-            .recording(|outcome| recorded(site, call, outcome));
-        let result = match self.journal.submit(submission).await {
+            // An event of scalars is never too deep.
+            .noting_ports(|stage| {
+                let event = port_event(site, stage, &repeatable);
+                event.ok().flatten().into_iter().collect()
+            })
+            .recording(|outcome| recorded(site, call, writes_mount, outcome));
+        let (result, effect) = match self.journal.submit(submission).await {
             // The result is in the events already, unless they and the receipt were separated.
-            Ok(Outcome::Replayed(receipt)) => receipt_result(&call.id, &receipt.outcome),
-            Ok(_) => return Ok(()),
+            Ok(Outcome::Replayed(receipt)) => {
+                (receipt_result(&call.id, &receipt.outcome), Value::Null)
+            }
+            // Recorded already, unless it had writes below mounts, which are made by now.
+            Ok(outcome) => result_of(call, Ok(&outcome)),
+            Err(LoopError::Process(error @ svit_txn::Error::MountWrites { .. })) => {
+                result_of(call, Err(&error))
+            }
             // Rejected operations are recorded as results for the model to see.
             Err(LoopError::Process(error)) if is_rejection(&error) => return Ok(()),
-            Err(error) if is_too_large(&error) => tools::error(&call.id, &error.to_string()),
+            Err(error) if is_too_large(&error) => {
+                (tools::error(&call.id, &error.to_string()), Value::Null)
+            }
             Err(error) => return Err(error.into()),
         };
         if self.journal.conversation().awaits(site) {
-            let finished = finished_or_said_why_not(site, call, &result, Value::Null)?;
+            let finished = finished_or_said_why_not(site, call, &result, effect)?;
             self.journal.note(vec![finished]).await?;
         }
+        Ok(())
+    }
+
+    /// Reads a call, and answers it if it only reads. A mount may take its time to be read.
+    async fn plan(&self, call: &ToolCall) -> tools::Plan {
+        if !tools::looks_at_mount(call) {
+            return tools::plan(&self.process, &self.policy, call);
+        }
+        let (process, policy) = (self.process.clone(), self.policy.clone());
+        let asked = call.clone();
+        let planned = tokio::task::spawn_blocking(move || tools::plan(&process, &policy, &asked));
+        planned.await.unwrap_or_else(|_| {
+            tools::Plan::Answer(tools::error(&call.id, "the mount could not be read"))
+        })
+    }
+
+    /// Records that a call was started before, called a port that must not be called again, and did
+    /// not commit: nobody knows what came of it.
+    async fn interrupted(
+        &mut self,
+        site: CallSite,
+        call: &ToolCall,
+        port: &str,
+    ) -> Result<(), Failure> {
+        let why = format!(
+            "interrupted: it had called the port {port:?} when the program stopped, and what came of \
+             that is not known. Nothing of it was committed, and it was not run again. Find out what \
+             the port has done before you repeat it."
+        );
+        let result = tools::error(&call.id, &why);
+        let finished = finished_or_said_why_not(site, call, &result, Value::Null)?;
+        self.journal.note(vec![finished]).await?;
         Ok(())
     }
 }
@@ -228,22 +288,45 @@ fn content_of(call: &ToolCall) -> Result<Digest, Failure> {
 }
 
 /// The receipt's outcome and the event of a call that changes the process.
+///
+/// What a call writes below a mount is written after this is recorded. So its event comes later, with
+/// what became of that; the receipt is for a program that does not live to see it.
 fn recorded(
     site: CallSite,
     call: &ToolCall,
+    writes_mount: bool,
     outcome: Result<&Outcome, &svit_txn::Error>,
 ) -> Extras {
-    let refused = |why: String| (tools::error(&call.id, &why), Value::Null);
-    let (result, effect) = match outcome {
-        Ok(outcome) => {
-            tools::committed(&call.id, outcome).unwrap_or_else(|error| refused(error.to_string()))
-        }
-        Err(error) => refused(error.to_string()),
+    let is_pending = match outcome {
+        Ok(Outcome::Activation(activation)) => !activation.mounts.is_empty(),
+        Ok(_) => writes_mount,
+        Err(_) => false,
     };
+    if is_pending {
+        let why = "committed; but the program stopped before it was known whether what was written \
+                   below /mounts was made. Read it.";
+        let result = tools::error(&call.id, why);
+        return Extras {
+            outcome: receipt_outcome(&result).unwrap_or_default(),
+            events: Vec::new(),
+        };
+    }
+    let (result, effect) = result_of(call, outcome);
     let finished = finished_or_said_why_not(site, call, &result, effect);
     Extras {
         outcome: receipt_outcome(&result).unwrap_or_default(),
         events: finished.into_iter().collect(),
+    }
+}
+
+/// The result of a call for the model, and its effect for the trace.
+fn result_of(call: &ToolCall, outcome: Result<&Outcome, &svit_txn::Error>) -> (ToolResult, Value) {
+    let refused = |why: String| (tools::error(&call.id, &why), Value::Null);
+    match outcome {
+        Ok(outcome) => {
+            tools::committed(&call.id, outcome).unwrap_or_else(|error| refused(error.to_string()))
+        }
+        Err(error) => refused(error.to_string()),
     }
 }
 

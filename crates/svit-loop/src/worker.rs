@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svit_model::Reasoner;
+use svit_ports::Ports;
 use svit_txn::{DurableProcess, Operation};
 use svit_value::{Map, Value};
 
@@ -37,6 +38,7 @@ pub(crate) struct Worker {
     pub(crate) reasoner: Reasoner,
     pub(crate) instructions: Option<String>,
     pub(crate) policy: ToolPolicy,
+    pub(crate) ports: Arc<Ports>,
     pub(crate) journal: Journal,
 }
 

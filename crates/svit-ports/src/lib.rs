@@ -65,10 +65,6 @@
 //! It opens no socket and brings no ports of its own. It does not check inputs against the JSON
 //! Schemas of a manual, which are for the caller to read; a port checks its own input. It sets no
 //! timers and knows no runtime: dropping a dispatch cancels it.
-//!
-//! # Limitations
-//! `svit-loop` does not dispatch to ports yet: `(port-call ..)` in a script and `exec` on
-//! `/ports/<name>` fail there, and the manuals are not attached to the process.
 
 mod context;
 mod descriptor;

@@ -5,6 +5,7 @@
 //! them, one node at a time, and never reach a digest.
 
 use std::fmt;
+use std::sync::Arc;
 
 use svit_value::{Kind, Map, Text, Value};
 
@@ -284,6 +285,37 @@ pub trait MountProvider: Send + Sync {
     /// # Errors
     /// [`MountError::Denied`] unless writing was granted, and the others.
     fn remove(&self, path: &MountPath) -> Result<(), MountError>;
+}
+
+/// So that a host can keep hold of what it attaches.
+impl<P: MountProvider + ?Sized> MountProvider for Arc<P> {
+    fn descriptor(&self) -> MountDescriptor {
+        (**self).descriptor()
+    }
+
+    fn list(&self, path: &MountPath, limit: usize) -> Result<Vec<Text>, MountError> {
+        (**self).list(path, limit)
+    }
+
+    fn read(&self, path: &MountPath, max_bytes: u64) -> Result<Option<Value>, MountError> {
+        (**self).read(path, max_bytes)
+    }
+
+    fn stat(&self, path: &MountPath) -> Result<Option<MountStat>, MountError> {
+        (**self).stat(path)
+    }
+
+    fn check(&self, path: &MountPath, value: Option<&Value>) -> Result<(), MountError> {
+        (**self).check(path, value)
+    }
+
+    fn write(&self, path: &MountPath, value: &Value) -> Result<(), MountError> {
+        (**self).write(path, value)
+    }
+
+    fn remove(&self, path: &MountPath) -> Result<(), MountError> {
+        (**self).remove(path)
+    }
 }
 
 #[cfg(test)]

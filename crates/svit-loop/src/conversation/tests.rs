@@ -84,6 +84,7 @@ fn next(conversation: &Conversation, turn: u64) -> String {
             site,
             call,
             started,
+            ..
         } => {
             assert_eq!(call.id, format!("{}.{}", site.step, site.index));
             let again = if started { " again" } else { "" };

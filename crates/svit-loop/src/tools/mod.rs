@@ -6,7 +6,7 @@ mod results;
 mod tests;
 
 use svit_model::{ToolCall, ToolResult, ToolSpec};
-use svit_tree::{Path, TreeError};
+use svit_tree::{Node, Path, TreeError};
 use svit_txn::{DurableProcess, Operation};
 use svit_value::{List, Map, Text, Value, ValueError, value};
 
@@ -63,12 +63,13 @@ pub(crate) fn specs(policy: &ToolPolicy) -> Vec<ToolSpec> {
     if policy.writes() {
         specs.push(ToolSpec::new(
             "write",
-            "Set the value at a path below /memory or /lib and commit it. The parent must exist. \
+            "Set the value at a path below /memory, /lib or a mount that grants it, and commit it. The \
+             parent must exist. \
              A script is written to /lib/<name> as {\"source\": \"(define (main input) ..)\", \
              \"documentation\": \"..\"} and must compile.",
             object(
                 value!({
-                    "path": path("Below /memory or /lib."),
+                    "path": path("Below /memory, /lib or /mounts/<name>."),
                     "value": any("Any JSON value."),
                 }),
                 value!(["path", "value"]),
@@ -76,9 +77,9 @@ pub(crate) fn specs(policy: &ToolPolicy) -> Vec<ToolSpec> {
         ));
         specs.push(ToolSpec::new(
             "remove",
-            "Remove what is at a path below /memory or /lib and commit that.",
+            "Remove what is at a path below /memory, /lib or a mount that grants it, and commit that.",
             object(
-                value!({"path": path("Below /memory or /lib.")}),
+                value!({"path": path("Below /memory, /lib or /mounts/<name>.")}),
                 value!(["path"]),
             ),
         ));
@@ -88,10 +89,11 @@ pub(crate) fn specs(policy: &ToolPolicy) -> Vec<ToolSpec> {
         Runs::Everything => specs.push(ToolSpec::new(
             "exec",
             "Run a script and commit what it did as one step: either the one at `path`, \
-             /lib/<name>, or a one-off `source` that defines (main input).",
+             /lib/<name>, or a one-off `source` that defines (main input). Or call the port at `path`, \
+             /ports/<name>, of which read gives the manual.",
             object(
                 value!({
-                    "path": path("The script, /lib/<name>. Leave out if `source` is given."),
+                    "path": path("The script, /lib/<name>, or the port, /ports/<name>. Leave out if `source` is given."),
                     "source": path("A one-off Svit Lisp program. Leave out if `path` is given."),
                     "input": input,
                 }),
@@ -134,6 +136,22 @@ pub(crate) fn plan(process: &DurableProcess, policy: &ToolPolicy, call: &ToolCal
     match read_call(process, policy, call) {
         Ok(plan) => plan,
         Err(Mistake(text)) => Plan::Answer(error(&call.id, &text)),
+    }
+}
+
+/// Whether a call looks at something below a mount, which may take its time.
+pub(crate) fn looks_at_mount(call: &ToolCall) -> bool {
+    let path = call.arguments.get("path").and_then(Value::as_str);
+    path.is_some_and(|path| path.starts_with("/mounts/"))
+}
+
+/// Whether an operation writes below a mount.
+pub(crate) fn writes_mount(operation: &Operation) -> bool {
+    match operation {
+        Operation::Write { path, .. } | Operation::Remove { path } => {
+            Node::of(path) == Some(Node::Mounts)
+        }
+        _ => false,
     }
 }
 

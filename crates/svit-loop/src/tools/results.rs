@@ -3,7 +3,7 @@
 
 use svit_model::ToolResult;
 use svit_tree::Path;
-use svit_txn::{Activation, LogRecord, Outcome};
+use svit_txn::{Activation, LogRecord, MountOutcome, MountWritten, Outcome};
 use svit_value::{List, Map, Text, Value, ValueError, value};
 
 use crate::thread::count;
@@ -181,7 +181,11 @@ pub(crate) fn committed(
 ) -> Result<(ToolResult, Value), ValueError> {
     match outcome {
         Outcome::Activation(activation) => {
-            let result = ToolResult::new(call_id, activation_result(activation)?);
+            let mut result = ToolResult::new(call_id, activation_result(activation)?);
+            result.is_error = activation
+                .mounts
+                .iter()
+                .any(|write| write.outcome != MountOutcome::Made);
             Ok((result, activation_effect(activation)?))
         }
         Outcome::Change(change) => {
@@ -220,7 +224,29 @@ fn activation_result(activation: &Activation) -> Result<Value, ValueError> {
     result.insert("version", count(activation.version))?;
     insert_changed(&mut result, activation.changed.iter())?;
     result.insert("ticks", count(activation.ticks))?;
+    insert_mounts(&mut result, &activation.mounts)?;
     Ok(result.into())
+}
+
+/// What became of writes below mounts, if there were any.
+fn insert_mounts(result: &mut Map, writes: &[MountWritten]) -> Result<(), ValueError> {
+    if writes.is_empty() {
+        return Ok(());
+    }
+    let shown = writes.iter().take(PATHS).map(|write| {
+        let outcome = match &write.outcome {
+            MountOutcome::Pending => "not known".to_owned(),
+            MountOutcome::Made => "made".to_owned(),
+            MountOutcome::Failed(failure) => format!("failed: {failure}"),
+            MountOutcome::Skipped => "not tried, since one before it failed".to_owned(),
+        };
+        value!({"path": write.path.to_string(), "outcome": outcome})
+    });
+    result.insert("mounts", List::from_values(shown)?)?;
+    if writes.len() > PATHS {
+        result.insert("more_mounts", count((writes.len() - PATHS) as u64))?;
+    }
+    Ok(())
 }
 
 fn insert_logs(result: &mut Map, logs: &[LogRecord]) -> Result<(), ValueError> {

@@ -3,6 +3,7 @@
 
 mod common;
 mod crash;
+mod grants;
 mod guests;
 mod handles;
 mod http;
