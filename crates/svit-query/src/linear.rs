@@ -133,7 +133,7 @@ pub(crate) fn compile(pattern: &str, flags: Flags, limits: &Limits) -> Result<Li
         regex,
         steps,
         cost,
-        matches_empty: hir.properties().minimum_len() == Some(0),
+        matches_empty: size.empty,
         groups_bytes: size.table(groups),
     })
 }
@@ -194,44 +194,60 @@ impl ast::Visitor for Classes {
     }
 }
 
-/// The size of a pattern with its repetitions counted out, taken from how it is written and not from what a version of
-/// the engine makes of it.
-#[derive(Clone, Copy, Default)]
+/// What is told by how a pattern is written, and not by what a version of the engine makes of it.
+#[derive(Clone, Copy)]
 struct Size {
-    /// How many characters it can be waiting for at once: each costs a step for each byte of text in the worst case,
-    /// whatever the engine does to be faster.
+    /// How many characters it can be waiting for at once, repetitions counted out: each costs a step for each byte
+    /// of text in the worst case, whatever the engine does to be faster.
     positions: u64,
+    /// Groups, repetitions counted out.
     groups: u64,
+    /// Whether it matches the empty text somewhere. The engine does not say so of `[a&&b]*`.
+    empty: bool,
 }
 
 impl Size {
-    fn of_all(parts: &[Ast]) -> Self {
-        parts
-            .iter()
-            .map(Self::of)
-            .fold(Self::default(), |a, b| Self {
-                positions: a.positions.saturating_add(b.positions),
-                groups: a.groups.saturating_add(b.groups),
-            })
+    const NOTHING: Self = Self {
+        positions: 0,
+        groups: 0,
+        empty: true,
+    };
+    const CHARACTER: Self = Self {
+        positions: 1,
+        groups: 0,
+        empty: false,
+    };
+
+    fn and(self, other: Self, empty: bool) -> Self {
+        Self {
+            positions: self.positions.saturating_add(other.positions),
+            groups: self.groups.saturating_add(other.groups),
+            empty,
+        }
     }
 
     /// The nesting limit bounds recursion.
     fn of(pattern: &Ast) -> Self {
-        let positions = |positions| Self {
-            positions,
-            groups: 0,
-        };
         match pattern {
-            Ast::Empty(_) | Ast::Flags(_) => positions(0),
-            Ast::Literal(literal) => positions(literal.c.len_utf8() as u64),
-            Ast::Dot(_) | Ast::Assertion(_) => positions(1),
-            Ast::ClassUnicode(_) | Ast::ClassPerl(_) | Ast::ClassBracketed(_) => positions(1),
+            Ast::Empty(_) | Ast::Flags(_) => Self::NOTHING,
+            Ast::Assertion(_) => Self {
+                positions: 1,
+                ..Self::NOTHING
+            },
+            Ast::Literal(literal) => Self {
+                positions: literal.c.len_utf8() as u64,
+                ..Self::CHARACTER
+            },
+            Ast::Dot(_) | Ast::ClassUnicode(_) | Ast::ClassPerl(_) | Ast::ClassBracketed(_) => {
+                Self::CHARACTER
+            }
             Ast::Repetition(repetition) => {
                 let once = Self::of(&repetition.ast);
-                let times = times(&repetition.op.kind);
+                let (least, times) = times(&repetition.op.kind);
                 Self {
                     positions: once.positions.saturating_mul(times),
                     groups: once.groups.saturating_mul(times),
+                    empty: once.empty || least == 0,
                 }
             }
             Ast::Group(group) => {
@@ -241,8 +257,15 @@ impl Size {
                     ..inside
                 }
             }
-            Ast::Alternation(either) => Self::of_all(&either.asts),
-            Ast::Concat(parts) => Self::of_all(&parts.asts),
+            Ast::Alternation(either) => {
+                let parts = either.asts.iter().map(Self::of);
+                let all = parts.reduce(|a, b| a.and(b, a.empty || b.empty));
+                all.unwrap_or(Self::NOTHING)
+            }
+            Ast::Concat(parts) => {
+                let parts = parts.asts.iter().map(Self::of);
+                parts.fold(Self::NOTHING, |a, b| a.and(b, a.empty && b.empty))
+            }
         }
     }
 
@@ -256,14 +279,17 @@ impl Size {
     }
 }
 
-/// How often a repetition has its part in the compiled pattern.
-fn times(kind: &RepetitionKind) -> u64 {
-    let times = match kind {
-        RepetitionKind::ZeroOrOne | RepetitionKind::ZeroOrMore | RepetitionKind::OneOrMore => 1,
-        RepetitionKind::Range(RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n)) => *n,
-        RepetitionKind::Range(RepetitionRange::Bounded(_, n)) => *n,
+/// How often a repetition must match, and how often its part is in the compiled pattern.
+fn times(kind: &RepetitionKind) -> (u32, u64) {
+    let (least, most) = match kind {
+        RepetitionKind::ZeroOrOne | RepetitionKind::ZeroOrMore => (0, 1),
+        RepetitionKind::OneOrMore => (1, 1),
+        RepetitionKind::Range(RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n)) => {
+            (*n, *n)
+        }
+        RepetitionKind::Range(RepetitionRange::Bounded(n, m)) => (*n, *m),
     };
-    u64::from(times.max(1))
+    (least, u64::from(most.max(1)))
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ fn classes() -> Vec<Node> {
     fn word_but_a(c: char, fold: bool) -> bool {
         word(c) && c != 'a' && !(fold && c == 'A')
     }
-    let of: [(&str, Holds); 9] = [
+    let of: [(&str, Holds); 10] = [
+        ("[a&&b]", |_, _| false),
         (r"\w", |c, _| word(c)),
         (r"\s", space),
         (r"\d", |c, _| c.is_ascii_digit()),
@@ -81,8 +82,8 @@ fn nodes() -> impl Strategy<Value = Node> {
                     let part = Node::All(vec![node, Node::Char(c)]);
                     Node::Repeat(Box::new(part), min, more.map(|more| min + more), greedy)
                 }),
-            2 => (prop::sample::select(classes()), any::<bool>())
-                .prop_map(|(class, greedy)| Node::Repeat(Box::new(class), 1, None, greedy)),
+            2 => (prop::sample::select(classes()), 0usize..2, any::<bool>())
+                .prop_map(|(class, min, greedy)| Node::Repeat(Box::new(class), min, None, greedy)),
             1 => inner.prop_map(|node| Node::IgnoreCase(Box::new(node))),
         ]
     })

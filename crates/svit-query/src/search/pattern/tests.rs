@@ -39,7 +39,24 @@ fn a_mistake_is_told_with_its_place() {
 #[test]
 fn what_matches_the_empty_text_is_refused() {
     for pattern in [
-        "", "x*", "a?", "^", "$", r"\b", "a|", "(?:)", "(?i)", "(a*)*",
+        "",
+        "x*",
+        "a?",
+        "^",
+        "$",
+        r"\b",
+        "a|",
+        "(?:)",
+        "(?i)",
+        "(a*)*",
+        "[a&&b]*",
+        "a?[a&&b]{0,3}",
+        "a{0}",
+        "a|b|c*",
+        "(?:a?b?)+",
+        r"\Ba*$",
+        "(a|)",
+        "[a--a]?",
     ] {
         let error = Pattern::regex(pattern).unwrap_err();
         assert_eq!(error.code(), "matches_empty", "{pattern}");
