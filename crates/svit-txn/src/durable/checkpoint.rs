@@ -7,7 +7,7 @@ use futures_lite::future;
 use svit_tree::Address;
 use svit_value::Value;
 
-use super::replay::Anchor;
+use super::replay::{Anchor, damaged};
 use super::{DurableProcess, Inner};
 use crate::Error;
 use crate::state::State;
@@ -173,8 +173,9 @@ impl DurableProcess {
     /// ```
     ///
     /// # Errors
-    /// Those of the store. After one of them the checkpoint may be there all the same, which does no
-    /// harm; made again, it is found.
+    /// [`Error::History`] if that of this very version turned out to be damaged on
+    /// [`resume`](Self::resume); those of the store. After one of them the checkpoint may be there all
+    /// the same, which does no harm; made again, it is found.
     pub async fn checkpoint(&self) -> Result<Checkpoint, Error> {
         let _delivery = self.inner.news.delivery();
         let checkpoints = &self.inner.checkpoints;
@@ -183,6 +184,12 @@ impl DurableProcess {
             let committer = self.settled().await?;
             (committer.state.clone(), checkpoints.written())
         };
+        let report = self.inner.resumed_from.as_ref();
+        if report.is_some_and(|report| report.is_damaged(&state.address, state.version)) {
+            // The store would leave it as it is, and what builds on it would be damaged too.
+            let why = "the checkpoint of this version is damaged; a later one can be made";
+            return Err(damaged(state.version, why));
+        }
         let since = checkpoints.anchor();
         let made = keep(&*self.inner.store, &state, &since, &|| true).await?;
         if let Some(anchor) = made {

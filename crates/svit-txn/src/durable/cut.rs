@@ -122,7 +122,16 @@ impl DurableProcess {
     /// Writes the checkpoints that a cut needs. The base that it leads to, and what is known of it.
     async fn prepare_cut(&self, head: &Head, at: u64) -> Result<(Base, Anchor), Error> {
         let (store, address) = (&*self.inner.store, &self.inner.address);
-        let Loaded { state, anchor, .. } = load(store, head.clone(), at).await?;
+        let Loaded {
+            state,
+            anchor,
+            report,
+            ..
+        } = load(store, head.clone(), at).await?;
+        if report.is_damaged(address, at) {
+            // The store would take it for whole, and drop what the state can still be made from.
+            return Err(damaged(at, "the checkpoint of this version is damaged"));
+        }
         let checkpoint = checkpoint_of(&state);
         let root = state.tree.root();
         put(store, address, checkpoint, root, &anchor, &|| true).await?;

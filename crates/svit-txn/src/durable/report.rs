@@ -33,6 +33,12 @@ pub struct Fallback {
 }
 
 impl ResumeReport {
+    /// Whether a checkpoint was found to be damaged.
+    pub(super) fn is_damaged(&self, address: &Address, version: u64) -> bool {
+        let mut fallbacks = self.fallbacks.iter();
+        fallbacks.any(|it| it.address == *address && it.version == version)
+    }
+
     /// Tells the log of every checkpoint that could not be used.
     pub(super) fn trace(&self) {
         for Fallback {

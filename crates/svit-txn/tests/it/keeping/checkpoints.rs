@@ -465,3 +465,74 @@ fn what_a_checkpoint_builds_on_may_go() {
         assert_eq!(again.root_digest(), child.root_digest());
     });
 }
+
+#[test]
+fn nothing_is_cut_to_a_damaged_checkpoint_and_the_next_one_is_whole() {
+    block_on(async {
+        let (store, process) = three().await;
+        let known = store
+            .inner
+            .checkpoints(process.address(), 30, 2)
+            .await
+            .unwrap();
+        let blocks = async |root| {
+            let whole = whole(&store.inner, root).await.unwrap();
+            whole
+                .blocks()
+                .map(|(digest, _)| digest)
+                .collect::<HashSet<_>>()
+        };
+        let (newest, older) = (blocks(known[0].root).await, blocks(known[1].root).await);
+        // One that the newest state still has.
+        let live = all_blocks(&process);
+        let mut lost = newest.difference(&older).filter(|it| live.contains(it));
+        let lost = lost.next();
+        let lost = *lost.unwrap();
+        store.blocks(move |digest, block| {
+            if digest == lost {
+                *block = None;
+            }
+        });
+        let again = resumed(&store, ROOT).await;
+        assert_eq!(again.resumed_from().unwrap().version, 20);
+        assert_eq!(again.cut(30).await.unwrap_err().code(), "damaged_history");
+        assert_eq!(again.oldest_version().await.unwrap(), 0);
+        // The next checkpoint brings what was lost.
+        store.parts();
+        again.checkpoint().await.unwrap();
+        let parts = store.parts();
+        let mut brought = parts.iter().flat_map(|part| &part.blocks);
+        assert!(brought.any(|block| block.digest == lost));
+        again.cut(31).await.unwrap();
+        store.honest();
+        store.inner.collect_garbage().await.unwrap();
+        let last = resumed(&store, ROOT).await;
+        assert_eq!(last.root_digest(), process.root_digest());
+        assert_eq!(n_at(&last, 31).await.unwrap(), 31);
+    });
+}
+
+#[test]
+fn a_damaged_checkpoint_of_the_head_is_not_built_on() {
+    block_on(async {
+        let (store, process) = three().await;
+        process.checkpoint().await.unwrap();
+        store.checkpoints(|_, all| {
+            for at in all.iter_mut().filter(|it| it.version == 35) {
+                at.root = Digest::of(b"another");
+            }
+        });
+        let again = resumed(&store, ROOT).await;
+        assert_eq!(again.resumed_from().unwrap().version, 30);
+        let refused = again.checkpoint().await.unwrap_err();
+        assert_eq!(refused.code(), "damaged_history");
+        count(&again, 36).await;
+        store.parts();
+        assert_eq!(again.checkpoint().await.unwrap().version, 36);
+        let since = store.parts().remove(0).since.unwrap();
+        assert_eq!(since.version, 30);
+        let last = resumed(&store, ROOT).await;
+        assert_eq!(last.resumed_from().unwrap().version, 36);
+        assert_eq!(last.root_digest(), again.root_digest());
+    });
+}
