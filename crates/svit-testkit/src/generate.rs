@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use svit_tree::Path;
 use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, HostError, Program};
-use svit_txn::{Error, Process, ProcessBuilder};
+use svit_txn::{Error, LimitKind, Limits, Process, ProcessBuilder};
 use svit_value::{Bytes, List, Map, Value, value};
 
 /// Numbers that look random, from a seed: SplitMix64.
@@ -225,6 +225,11 @@ pub fn process(address: &str) -> Result<ProcessBuilder, Error> {
     let script = |source: &str| value!({"source": source, "language": LANGUAGE});
     Ok(Process::builder(address)?
         .guest(LANGUAGE, guest())
+        // A machine that is busy must not make a history another one.
+        .limits(Limits {
+            max_execution_millis: LimitKind::ExecutionMillis.maximum(),
+            ..Limits::default()
+        })
         .memory("count", 0)
         .library("add", script("add"))
         .library("fail", script("fail")))
