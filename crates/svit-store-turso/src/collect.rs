@@ -22,8 +22,8 @@
 //!    following from their root finds those that were written before the run. Blocks that are still
 //!    to come are missing there, and are marked by 2 when they come.
 //!
-//! A hidden row would be a root that is not seen, so the rows of heads, checkpoints and blocks are
-//! counted against their sums before a run; a block that is damaged, or missing where it must be,
+//! A hidden row would be a root that is not seen, so the rows of heads and checkpoints are counted
+//! against their sums before the first run; a block that is damaged, or missing where it must be,
 //! ends the run before anything is removed.
 
 use std::ops::ControlFlow;
@@ -195,7 +195,6 @@ impl Run {
     ) -> Result<Run, Fault> {
         checked.heads(connection, meta)?;
         checked.checkpoints(connection, meta)?;
-        checked.blocks(connection, meta)?;
         let mut marker = Marker::new(connection, COLLECTION)?;
         for root in unfinished {
             marker.see(connection, root, false)?;

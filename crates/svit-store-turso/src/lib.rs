@@ -37,7 +37,7 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | open, close, read figures | [`TursoProcessStore`], [`OpenOptions`], [`Stats`] |
+//! | open, close, read figures | [`TursoProcessStore`], [`OpenOptions`], [`Stats`], [`Histogram`] |
 //! | check everything, with progress | [`TursoProcessStore::verify_with`], [`Verification`], [`Damage`] |
 //! | copy a store, put a copy in place | [`TursoProcessStore::backup`], [`TursoProcessStore::restore`] |
 //! | remove blocks that nothing needs | [`collect`](svit_txn::ProcessStore::collect), some hundred steps at a time, until it is done |
@@ -94,6 +94,6 @@ mod verify;
 mod watch;
 
 pub use options::{OpenOptions, Synchronous, WhenFull};
-pub use stats::Stats;
+pub use stats::{Histogram, Stats};
 pub use store::TursoProcessStore;
 pub use verify::{Damage, Verification};

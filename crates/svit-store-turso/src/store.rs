@@ -132,14 +132,14 @@ impl TursoProcessStore {
         }
     }
 
-    /// Figures about the store. O(1).
+    /// Figures about the store, which are an event of `tracing`, too. O(1).
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn stats(&self) -> StoreResult<Stats> {
         let waiting = self.shared.commands.len() as u64;
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        self.session(move |session| {
+        let stats = self.session(move |session| {
             let (meta, counters) = (session.meta(), session.counters);
             Ok(Stats {
                 processes: meta.heads.rows,
@@ -153,14 +153,33 @@ impl TursoProcessStore {
                 batches: counters.batches,
                 commits: counters.commits,
                 largest_batch: counters.largest_batch,
+                batch_sizes: counters.batch_sizes,
+                sync_micros: counters.sync_micros,
                 sync_total: counters.sync_total,
                 sync_longest: counters.sync_longest,
                 collected_blocks: counters.collected_blocks,
                 collected_bytes: counters.collected_bytes,
                 waiting,
             })
-        })
-        .await
+        });
+        let stats = stats.await?;
+        tracing::info!(
+            processes = stats.processes,
+            blocks = stats.blocks,
+            checkpoints = stats.checkpoints,
+            forks = stats.forks,
+            database_bytes = stats.database_bytes,
+            wal_bytes = stats.wal_bytes,
+            batches = stats.batches,
+            commits = stats.commits,
+            batch_size_p50 = stats.batch_sizes.below(0.5),
+            sync_us_p50 = stats.sync_micros.below(0.5),
+            sync_us_p99 = stats.sync_micros.below(0.99),
+            collected_bytes = stats.collected_bytes,
+            waiting = stats.waiting,
+            "store stats"
+        );
+        Ok(stats)
     }
 
     async fn send(&self, command: Command) -> StoreResult<()> {

@@ -159,6 +159,23 @@ async fn processes_of_every_format_go_on() {
     }
 }
 
+#[tokio::test]
+async fn a_backup_of_every_format_can_be_restored() {
+    for format in FORMATS {
+        let (backup, place) = (copy(format), place());
+        let verified = TursoProcessStore::restore(&backup.path, &place.path).await;
+        assert!(verified.unwrap().is_whole());
+        let wanted = fs::read_to_string(golden(&format!("format-{format}.txt"))).unwrap();
+        assert_eq!(told(&open(&place.path).await).await, wanted);
+        // The backup itself is as it was.
+        let name = format!("format-{format}.db");
+        assert_eq!(
+            fs::read(&backup.path).unwrap(),
+            fs::read(golden(&name)).unwrap()
+        );
+    }
+}
+
 /// How the files are made: see `tests/golden/README.md`.
 mod make {
     use svit_txn::{

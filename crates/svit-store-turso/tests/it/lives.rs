@@ -255,7 +255,7 @@ async fn lives_that_are_killed_go_on_whole() {
             .spawn()
             .unwrap();
         let lines = child::lines(&mut running);
-        tokio::time::sleep(Duration::from_millis(100 + dice.roll(300))).await;
+        tokio::time::sleep(Duration::from_millis(60 + dice.roll(240))).await;
         if let Some(status) = running.try_wait().unwrap() {
             let mut words = String::new();
             let errors = running.stderr.as_mut().unwrap();
