@@ -15,8 +15,8 @@ const MAX_IDLE: usize = 4;
 const MAX_NESTED: u32 = 66;
 
 /// Looks for a job or a result before a thread sleeps. Waking a sleeping thread takes longer than most
-/// activations; this is some ten microseconds, which others can have if they need the processor.
-const LOOKS: u32 = 60;
+/// activations; this is some tens of microseconds, which others can have if they need the processor.
+const LOOKS: u32 = 100;
 
 type Job = Box<dyn FnOnce() + Send>;
 
