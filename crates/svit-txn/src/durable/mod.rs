@@ -193,7 +193,7 @@ impl DurableProcess {
     /// Runs the script at `path` and commits what it did as one durable transition.
     ///
     /// # Errors
-    /// As [`Process::exec`], and those of the store.
+    /// As [`Process::exec`](crate::Process::exec), and those of the store.
     pub async fn exec(
         &self,
         path: impl IntoPath,
@@ -212,8 +212,9 @@ impl DurableProcess {
     /// Sets the value at `path`, below `/memory` or `/lib`, as one durable transition.
     ///
     /// # Errors
-    /// As [`Process::write`], and those of the store. Below a mount, that it is not attached or does
-    /// not grant writing; [`Error::MountWrites`] after the transition was committed.
+    /// As [`Process::write`](crate::Process::write), and those of the store. Below a mount, that it
+    /// is not attached or does not grant writing; [`Error::MountWrites`] after the transition was
+    /// committed.
     pub async fn write(
         &self,
         path: impl IntoPath,
@@ -229,7 +230,7 @@ impl DurableProcess {
     /// Removes what is at `path`, as one durable transition.
     ///
     /// # Errors
-    /// As [`Process::remove`] and [`write`](Self::write).
+    /// As [`Process::remove`](crate::Process::remove) and [`write`](Self::write).
     pub async fn remove(&self, path: impl IntoPath) -> Result<Change, Error> {
         let path = path.into_path()?;
         self.change(Operation::Remove { path }).await
@@ -238,7 +239,7 @@ impl DurableProcess {
     /// Sets the value at `path` if what is there has this digest; `None` expects nothing there.
     ///
     /// # Errors
-    /// As [`Process::write_if`], and those of the store.
+    /// As [`Process::write_if`](crate::Process::write_if), and those of the store.
     pub async fn write_if(
         &self,
         path: impl IntoPath,
@@ -297,7 +298,7 @@ impl DurableProcess {
     /// delivered. `message` is the digest of the message that was. Never waits for a script.
     ///
     /// # Errors
-    /// As [`Process::acknowledge_intent`], and those of the store.
+    /// As [`Process::acknowledge_intent`](crate::Process::acknowledge_intent), and those of the store.
     pub async fn acknowledge_intent(&self, id: &str, message: Digest) -> Result<Change, Error> {
         let id = Text::from(id);
         self.change(Operation::AcknowledgeIntent { id, message })
