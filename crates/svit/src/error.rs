@@ -2,7 +2,9 @@
 
 use svit_loop::LoopError;
 use svit_model::ModelError;
+use svit_ports::PortError;
 use svit_tree::TreeError;
+use svit_tree::mount::MountError;
 use svit_txn::StoreError;
 use svit_value::ValueError;
 
@@ -25,6 +27,12 @@ pub enum Error {
     /// A model or its provider.
     #[error(transparent)]
     Model(ModelError),
+    /// A port, or a call of one.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A mount.
+    #[error(transparent)]
+    Mount(#[from] MountError),
     /// The loop around a process.
     #[error(transparent)]
     Loop(LoopError),
@@ -42,6 +50,8 @@ impl Error {
             Self::Process(e) => e.code(),
             Self::Store(e) => e.code(),
             Self::Model(e) => e.code(),
+            Self::Port(e) => e.code(),
+            Self::Mount(e) => e.code(),
             Self::Loop(e) => e.code(),
         }
     }
@@ -71,6 +81,7 @@ impl From<LoopError> for Error {
         match error {
             LoopError::Process(e) => e.into(),
             LoopError::Model(e) => Self::Model(e),
+            LoopError::Ports(e) => Self::Port(e),
             other => Self::Loop(other),
         }
     }

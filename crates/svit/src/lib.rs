@@ -128,13 +128,39 @@
 //! - several clients of one process: [`control`];
 //! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
+//! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
 //! - best matches first, for hosts: `rank`;
 //! - failures: [`Error`], one type with every layer's own error inside. [`Error::code`] is stable.
 //!
+//! # What an agent may do outside
+//! Nothing, unless the host grants it: a port is a function that is called by name, a mount is
+//! something outside that is read and written by path.
+//!
+//! ```
+//! use svit::{Message, Ports, Reasoner, Scripted, ScriptedReply, Svit, mount::ValueMount, value};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let model = Scripted::new([
+//!     ScriptedReply::call("read", value!({"path": "/mounts/prices/tea"})),
+//!     ScriptedReply::text("Tea is 3."),
+//! ]);
+//! let svit = Svit::builder("svit://local/shop")?
+//!     .ports(Ports::new())
+//!     .mount("prices", ValueMount::read_only(value!({"tea": 3})))
+//!     .reasoner(Reasoner::new("scripted", model))
+//!     .build()
+//!     .await?;
+//! svit.start()?;
+//! let answer = svit.inbox().ask(Message::user("What is tea?")).await?;
+//! assert_eq!(answer.text(), Some("Tea is 3."));
+//! # Ok::<(), svit::Error>(()) }).unwrap();
+//! ```
+//!
 //! # Parts of your own
 //! A store is a [`ProcessStore`]; what it takes and gives is in [`store`]. A model is a [`Provider`].
-//! A language is a [`guest::Guest`]. Each is one trait, and needs nothing but what is here.
+//! A language is a [`guest::Guest`]. A port is a [`Port`], a mount is a [`Mount`]. Each is one trait,
+//! and needs nothing but what is here.
 //!
 //! # Features
 //! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `providers`
@@ -142,6 +168,27 @@
 //! store contract, the loop and scripted models. `rank` (tantivy) is off by default.
 
 pub mod store;
+
+/// Ports: functions outside of a process that a host lets it call.
+pub mod port {
+    pub use svit_ports::{
+        CommittedState, Direction, Effect, MAX_PORT_BYTES, PortContext, PortDescriptor, PortError,
+        PortFailure, PortLimits,
+    };
+    pub use svit_txn::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest, PortStage};
+}
+
+/// Mounts: resources outside of a process that are seen below `/mounts`.
+pub mod mount {
+    #[cfg(unix)]
+    pub use svit_ports::FolderMount;
+    pub use svit_ports::ValueMount;
+    pub use svit_tree::Mounted;
+    pub use svit_tree::mount::{
+        Grant, Locality, MountDescriptor, MountError, MountPath, MountStat,
+    };
+    pub use svit_txn::{MountOutcome, MountWritten};
+}
 
 mod error;
 #[cfg(feature = "macros")]
@@ -168,17 +215,19 @@ pub use svit_model::{
     ModelRequest, ModelStream, Provider, Reasoner, Retry, Role, Scripted, ScriptedReply, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
+pub use svit_ports::{Port, Ports};
 #[cfg(feature = "rank")]
 pub use svit_query::{QueryError, rank};
 #[cfg(feature = "persistence-turso")]
 pub use svit_store_turso::TursoProcessStore;
+pub use svit_tree::mount::MountProvider as Mount;
 pub use svit_tree::{
     Access, Address, Change, ChangedPath, IntoAddress, IntoPath, Listing, Mutation, Op, Path,
     Source, Stat, TreeError, guest,
 };
 pub use svit_txn::{
     Activation, Attachments, Base, BaseKind, BoxFuture, CheckpointPolicy, Code as ProposedCode,
-    DurableProcess, Error as ProcessError, EventQuery, Extras, Fallback, HistoryEntry,
+    Committed, DurableProcess, Error as ProcessError, EventQuery, Extras, Fallback, HistoryEntry,
     HistoryQuery, Hook, Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore,
     ObserveError, Observer, Operation, Outcome, Process, ProcessBuilder, ProcessStore,
     ProcessStoreExt, ProcessTransaction, Proposed, Published, Receipt, ReceiptKey, Refusal,

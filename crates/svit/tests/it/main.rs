@@ -8,6 +8,7 @@
 
 mod edges;
 mod example;
+mod grants;
 mod hostile;
 mod own_store;
 mod quickstart;
