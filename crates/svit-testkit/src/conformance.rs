@@ -1,13 +1,17 @@
 //! Every rule of a contract as a check that runs against any implementation: [`store`](fn@store) with the
-//! feature `store`, [`guest`](fn@guest) with the feature `guest`.
+//! feature `store`, [`guest`](fn@guest) with the feature `guest`, [`mount`](fn@mount) with the feature `mount`.
 
 #[cfg(feature = "guest")]
 mod guest;
+#[cfg(feature = "mount")]
+mod mount;
 #[cfg(feature = "store")]
 mod store;
 
 #[cfg(feature = "guest")]
 pub use guest::{GuestScripts, guest, guest_rules};
+#[cfg(feature = "mount")]
+pub use mount::{mount, mount_rules};
 #[cfg(feature = "store")]
 pub use store::{durable_store, rules, store};
 

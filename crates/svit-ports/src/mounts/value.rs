@@ -75,10 +75,15 @@ impl ValueMount {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn edit(&self, path: &MountPath, edit: Mutation) -> Result<(), MountError> {
-        if self.grant != Grant::ReadWrite {
-            return Err(MountError::Denied { path: path.clone() });
+    fn check_grant(&self, path: &MountPath) -> Result<(), MountError> {
+        match self.grant {
+            Grant::ReadWrite => Ok(()),
+            Grant::Read => Err(MountError::Denied { path: path.clone() }),
         }
+    }
+
+    fn edit(&self, path: &MountPath, edit: Mutation) -> Result<(), MountError> {
+        self.check_grant(path)?;
         let mut held = self.held();
         *held = apply(&held, &[edit]).map_err(|error| MountError::Refused {
             path: path.clone(),
@@ -148,6 +153,7 @@ impl MountProvider for ValueMount {
     }
 
     fn remove(&self, path: &MountPath) -> Result<(), MountError> {
+        self.check_grant(path)?;
         if lookup(&self.held(), path.as_path()).is_none() {
             return Err(MountError::Missing { path: path.clone() });
         }

@@ -5,6 +5,8 @@ use svit_value::Value;
 
 use super::DurableProcess;
 use super::replay::{self, Loaded};
+use crate::committed::Committed;
+use crate::mounts::Mounts;
 use crate::state::State;
 use crate::{Error, Snapshot};
 
@@ -24,14 +26,14 @@ impl DurableProcess {
     }
 
     /// The value at `path` at a version that is kept. O(state + records since the checkpoint below
-    /// the version).
+    /// the version). What is below a mount is in no version, and is [`Error::NotAttached`].
     ///
     /// # Errors
     /// [`Error::NoVersion`]; [`Error::Cut`]; a damaged history.
     pub async fn read_at(&self, version: u64, path: impl IntoPath) -> Result<Option<Value>, Error> {
         let path = path.into_path()?;
         let state = self.tree_at(version).await?;
-        Ok(state.tree.get(&path).cloned())
+        Committed::new(state, Mounts::default()).read(path)
     }
 
     /// The edits that lead from one version to another, older or newer. The cost is that of

@@ -247,6 +247,13 @@ fn a_mount_is_read_one_node_at_a_time_and_by_nobody_who_does_not_ask() {
         assert_eq!(loaded.path.to_string(), "/mounts/box/a");
         assert_eq!(loaded.digest, Some(value!(1).digest()));
 
+        // It is in no version.
+        let past = process
+            .read_at(process.version() - 1, "/mounts/box/a")
+            .await;
+        assert_eq!(past.unwrap_err().code(), "not_attached");
+        let described = process.read_at(process.version(), "/mounts").await.unwrap();
+        assert!(described.unwrap().get("box").is_some());
         // What is in it reaches no digest.
         process.remove("/lib/row").await.unwrap();
         assert_eq!(process.root_digest(), root);
