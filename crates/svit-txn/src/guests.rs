@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use svit_tree::guest::{Guest, GuestError, GuestErrorKind, GuestLimits, Host, Program};
+use svit_tree::guest::{
+    Guest, GuestError, GuestErrorKind, GuestLimits, Host, LibraryEntry, Program,
+};
 use svit_tree::{Node, Path, Tree};
 use svit_value::{Map, Text, Value};
 
@@ -133,30 +135,13 @@ pub(crate) fn script_at(tree: &Tree, path: &Path) -> Result<Program, Error> {
 
 /// Reads a library entry: `{source, documentation?, language?}`, all of them texts.
 fn program(path: &Path, entry: &Value) -> Result<Program, Error> {
-    let bad = |why: String| Error::BadScript {
-        path: path.clone(),
-        why,
-    };
-    let Value::Map(map) = entry else {
-        return Err(bad(format!(
-            "expected {{\"source\": \"..\"}}, found {}",
-            entry.kind()
-        )));
-    };
-    for (key, value) in map.iter() {
-        if !matches!(&**key, "source" | "documentation" | "language") {
-            return Err(bad(format!("unknown field {key:?}")));
-        }
-        if value.as_text().is_none() {
-            return Err(bad(format!("`{key}` is {}, not text", value.kind())));
-        }
+    match LibraryEntry::from_value(entry) {
+        Ok(entry) => Ok(entry.to_program(path.to_string(), DEFAULT_LANGUAGE)),
+        Err(error) => Err(Error::BadScript {
+            path: path.clone(),
+            why: error.to_string(),
+        }),
     }
-    let text = |key: &str| map.get(key).and_then(Value::as_text).cloned();
-    Ok(Program {
-        name: Text::from(path.to_string()),
-        source: text("source").ok_or_else(|| bad("there is no `source`".to_owned()))?,
-        language: text("language").unwrap_or_else(|| Text::from(DEFAULT_LANGUAGE)),
-    })
 }
 
 /// A library entry from what a host may give: the entry itself, or the source alone.
