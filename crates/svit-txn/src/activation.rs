@@ -151,6 +151,7 @@ impl Finished {
         let changed = |node: &Node| newest.tree.node(*node) != started.tree.node(*node);
         let mut stale = Node::ALL.iter().filter(|node| changed(node));
         if stale.any(|&node| self.draft.nodes_read[node as usize]) {
+            // THREAT[TM-PORT-1]: what it called has happened, and must not happen twice.
             return Err(match &self.calls.wrote {
                 None => NotCommitted::Stale,
                 Some(port) => Error::NotRepeatable { port: port.clone() }.into(),

@@ -206,6 +206,7 @@ impl Waiting {
         job: impl FnOnce() -> Result<T, Error> + Send + 'static,
         notes: Notes<'_>,
     ) -> Result<Result<T, Error>, Error> {
+        // THREAT[TM-PORT-2]: of no pool, and let go in `drop`.
         let (done, ended) = async_channel::bounded(1);
         let work = move || {
             // Unless nobody waits any more, there is room for the one result.

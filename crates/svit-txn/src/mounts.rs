@@ -189,7 +189,8 @@ impl<'a> View<'a> {
             self.mounts.0.get(&name),
             MountDescriptor::from_value(described),
         ) {
-            // Authority is over what is described, and over nothing else under the same name.
+            // THREAT[TM-MOUNT-3]: authority is over what is described, and over nothing else under the
+            // same name.
             (Some(mount), Some(descriptor)) if mount.descriptor == descriptor => {
                 Place::Mount(mount, inside)
             }

@@ -228,6 +228,7 @@ async fn interrupted_at(write: u64, fault: Fault) -> bool {
     false
 }
 
+// THREAT[TM-PORT-1]
 #[tokio::test(start_paused = true)]
 async fn a_port_that_may_not_be_called_twice_is_not_however_the_program_ends() {
     let (mut interrupted, mut ended) = (0, 0);

@@ -458,6 +458,7 @@ fn kind_in(folder: impl AsFd, name: &str) -> Result<FileType, Fault> {
 /// Opens a folder in a folder; a link to one is refused.
 fn folder_in(folder: &OwnedFd, name: &str) -> Result<OwnedFd, Fault> {
     check_name(name)?;
+    // THREAT[TM-MOUNT-1]: relative to a folder that was reached so, and not through a link.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(folder, name, flags, Mode::empty()) {
         // Said of a link as well; it is told apart only to say so.

@@ -333,6 +333,7 @@ impl DurableProcess {
             self.count_record(record.body.len() as u64);
         }
         let version = committer.state.version;
+        // THREAT[TM-MOUNT-2]: here and nowhere else, since here the version is durable.
         self.inner.attached.owed.begin(version, flight.writes);
         let end = committer.next_event;
         self.inner.events_end.store(end, Ordering::Release);

@@ -223,6 +223,7 @@ impl Drop for Ends<'_> {
     }
 }
 
+// THREAT[TM-MOUNT-1]
 #[test]
 fn nothing_escapes_while_folders_are_swapped_for_links() {
     let place = Place::new();

@@ -159,6 +159,7 @@ fn hosts_write_below_mounts_as_scripts_do() {
     });
 }
 
+// THREAT[TM-MOUNT-2]
 #[test]
 fn whatever_the_store_does_a_mount_is_written_once_for_a_version_that_exists_and_never_else() {
     for fault in Fault::ALL {

@@ -31,6 +31,7 @@ pub(crate) async fn exec(
     process.exec("/lib/row", value!(null)).await
 }
 
+// THREAT[TM-MOUNT-3]
 #[test]
 fn attaching_commits_a_descriptor_and_what_is_restored_fails_closed() {
     block_on(async {

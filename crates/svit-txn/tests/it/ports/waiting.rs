@@ -57,6 +57,7 @@ fn while_a_port_is_awaited_sends_land_host_writes_queue_and_nothing_is_lost() {
     assert_eq!(ports.asked().len(), 1);
 }
 
+// THREAT[TM-PORT-1]
 #[test]
 fn a_script_that_has_called_for_an_effect_is_never_run_a_second_time() {
     for (source, called, runs) in [
@@ -186,6 +187,7 @@ fn dropping_the_future_cancels_the_port_ends_the_guest_and_changes_nothing() {
     }
 }
 
+// THREAT[TM-PORT-2]
 #[test]
 fn guests_that_wait_for_ports_starve_nobody_however_many_they_are() {
     // More than the pool for blocking work has threads.
