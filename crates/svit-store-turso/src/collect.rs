@@ -318,28 +318,19 @@ impl Underway {
         meta: &Meta,
         steps: u64,
     ) -> Result<bool, Fault> {
+        let known = self.run.take();
+        let unfinished = self.roots();
         // One transaction: else each mark would be one.
-        connection.execute("BEGIN", &[])?;
-        let mut run = match self.run.take() {
-            Some(run) => Ok(run),
-            None => Run::new(connection, checked, meta, &self.roots()),
-        };
-        let marked = match &mut run {
-            Ok(run) => run.mark(connection, steps),
-            Err(_) => Ok(false),
-        };
-        let result = run.and_then(|run| Ok((run, marked?)));
-        match result {
-            Ok((run, sweeping)) => {
-                connection.execute("COMMIT", &[])?;
-                self.run = Some(run);
-                Ok(sweeping)
-            }
-            Err(fault) => {
-                connection.execute("ROLLBACK", &[])?;
-                Err(fault)
-            }
-        }
+        let (run, sweeping) = connection.within(|connection| {
+            let mut run = match known {
+                Some(run) => run,
+                None => Run::new(connection, checked, meta, &unfinished)?,
+            };
+            let sweeping = run.mark(connection, steps)?;
+            Ok::<_, Fault>((run, sweeping))
+        })?;
+        self.run = Some(run);
+        Ok(sweeping)
     }
 }
 

@@ -64,48 +64,43 @@ impl Scrub {
 
     /// Looks at a few hundred blocks. True at the end.
     pub(crate) fn step(&mut self, reading: &mut Reading<'_>) -> Result<bool, Fault> {
-        reading.connection.execute("BEGIN", &[])?;
-        let stepped = self.look(reading);
-        let end = match stepped.is_ok() {
-            true => "COMMIT",
-            false => "ROLLBACK",
-        };
-        reading.connection.execute(end, &[])?;
-        stepped
+        reading
+            .connection
+            .within(|connection| self.look(connection))
     }
 
-    fn look(&mut self, reading: &mut Reading<'_>) -> Result<bool, Fault> {
+    fn look(&mut self, connection: &mut Connection) -> Result<bool, Fault> {
         let mut left = STEP;
         while left > 0 {
             left -= 1;
             if !self.marker.is_done() {
-                self.follow(reading)?;
+                self.follow(connection)?;
                 continue;
             }
             if let Some(root) = self.waiting.pop() {
-                self.marker.see(reading.connection, &root.digest, true)?;
+                self.marker.see(connection, &root.digest, true)?;
                 self.current = Some(root);
                 continue;
             }
             match &self.phase {
                 Phase::Following { after } => {
-                    let next = collect::next_head(reading.connection, after)?;
+                    let next = collect::next_head(connection, after)?;
                     self.phase = match next {
                         Some((stored, head)) => {
-                            self.roots(reading, &stored, &head)?;
+                            self.roots(connection, &stored, &head)?;
                             Phase::Following { after: stored }
                         }
                         None => Phase::Counting { after: Vec::new() },
                     };
                 }
                 Phase::Counting { after } => {
-                    let page = collect::digests(reading.connection, after, STEP.unsigned_abs())?;
+                    let page = collect::digests(connection, after, STEP.unsigned_abs())?;
                     for digest in &page {
-                        let marked = self.marker.is_marked(reading.connection, digest)?;
+                        let marked = self.marker.is_marked(connection, digest)?;
                         self.unreachable += u64::from(!marked);
                     }
                     let Some(last) = page.last() else {
-                        self.marker.clear(reading.connection)?;
+                        self.marker.clear(connection)?;
                         return Ok(true);
                     };
                     self.phase = Phase::Counting {
@@ -120,8 +115,8 @@ impl Scrub {
 
     /// Follows one block. What a root lacks is damage, unless the root is gone by now: then a
     /// collection may have removed its blocks.
-    fn follow(&mut self, reading: &mut Reading<'_>) -> Result<(), Fault> {
-        let Err(fault) = self.marker.follow(reading.connection) else {
+    fn follow(&mut self, connection: &mut Connection) -> Result<(), Fault> {
+        let Err(fault) = self.marker.follow(connection) else {
             return Ok(());
         };
         let Fault::Store(StoreError::Corrupt { what, place }) = fault else {
@@ -131,7 +126,7 @@ impl Scrub {
         let Some(root) = self.current.take() else {
             return Ok(());
         };
-        if is_there(reading, &root)? {
+        if is_there(connection, &root)? {
             self.damage.push(Damage {
                 what: format!("a state that cannot be loaded: {what}, {place}"),
                 place: at(
@@ -145,7 +140,7 @@ impl Scrub {
 
     fn roots(
         &mut self,
-        reading: &mut Reading<'_>,
+        connection: &mut Connection,
         stored: &[u8],
         head: &HeadRow,
     ) -> Result<(), Fault> {
@@ -153,7 +148,7 @@ impl Scrub {
         let Some(address) = parse(stored) else {
             return Ok(());
         };
-        match all_roots(reading, &address, head) {
+        match all_roots(connection, &address, head) {
             Ok(roots) => {
                 self.waiting = roots;
                 Ok(())
@@ -165,7 +160,7 @@ impl Scrub {
 }
 
 fn all_roots(
-    reading: &mut Reading<'_>,
+    connection: &mut Connection,
     address: &Address,
     head: &HeadRow,
 ) -> Result<Vec<Root>, Fault> {
@@ -174,20 +169,20 @@ fn all_roots(
         version,
         digest,
     };
-    let base = read::base(reading.connection, address, head)?;
+    let base = read::base(connection, address, head)?;
     let mut roots = Vec::new();
     if base.has_blocks() {
         roots.push(root(base.version, base.root));
     }
-    for (it, _) in checkpoint::list(reading.connection, address, u64::MAX, usize::MAX)? {
+    for (it, _) in checkpoint::list(connection, address, u64::MAX, usize::MAX)? {
         roots.push(root(it.version, it.root));
     }
     Ok(roots)
 }
 
-fn is_there(reading: &mut Reading<'_>, root: &Root) -> Result<bool, Fault> {
-    match HeadRow::read(reading.connection, &root.address)? {
-        Some(head) => Ok(all_roots(reading, &root.address, &head)?.contains(root)),
+fn is_there(connection: &mut Connection, root: &Root) -> Result<bool, Fault> {
+    match HeadRow::read(connection, &root.address)? {
+        Some(head) => Ok(all_roots(connection, &root.address, &head)?.contains(root)),
         None => Ok(false),
     }
 }

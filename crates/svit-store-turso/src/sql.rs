@@ -240,6 +240,23 @@ impl Connection {
         result
     }
 
+    /// Runs something in a transaction, which is gone if it fails.
+    pub(crate) fn within<T, E: From<SqlError>>(
+        &mut self,
+        run: impl FnOnce(&mut Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.execute("BEGIN", &[])?;
+        let result = run(self).and_then(|value| {
+            self.execute("COMMIT", &[])?;
+            Ok(value)
+        });
+        // SQLite has ended it by itself after some failures.
+        if result.is_err() && !self.is_autocommit() {
+            self.execute("ROLLBACK", &[])?;
+        }
+        result
+    }
+
     /// Runs one statement that is not cached and takes no parameters: schema, `VACUUM INTO`.
     pub(crate) fn execute_once(&mut self, sql: &str) -> Result<(), SqlError> {
         let statement = ready(self.inner.prepare(sql))?;

@@ -14,6 +14,25 @@ fn table() -> (tempfile::TempDir, Connection) {
 }
 
 #[test]
+fn a_transaction_that_fails_is_gone_and_the_next_one_begins() {
+    let (_folder, mut connection) = table();
+    let put = |connection: &mut Connection, number: i64| {
+        connection.execute(PUT, &[Bind::Int(number), Bind::Blob(b"")])
+    };
+    let failed = connection.within(|connection| {
+        put(connection, 1)?;
+        put(connection, 2)?;
+        put(connection, 1)
+    });
+    assert_eq!(failed.unwrap_err().primary(), 19);
+    assert!(connection.is_autocommit());
+    let added = connection.within(|connection| put(connection, 4));
+    assert_eq!(added.unwrap(), 1);
+    let row = connection.row("SELECT sum(a) FROM t", &[]).unwrap();
+    assert_eq!(row.unwrap().int(0).unwrap(), 4);
+}
+
+#[test]
 fn a_statement_run_twice_binds_anew() {
     let (_folder, mut connection) = table();
     for number in [1, 2] {
