@@ -233,6 +233,86 @@ fn a_write_that_fails_half_way_leaves_the_others_of_its_batch_as_they_were() {
     assert_eq!(session.meta().blocks.rows, 5 - 1);
 }
 
+#[test]
+fn checkpoints_cuts_and_sweeps_of_unknown_outcome_are_settled_too() {
+    let (_folder, mut session) = open();
+    let (one, head) = start("one");
+    assert_eq!(codes(session.commit(&[one])), ["ok"]);
+    let root = Digest::of(&[0xa0]);
+    let part = || Write::Part {
+        address: address("one"),
+        part: Box::new(CheckpointPart {
+            checkpoint: Checkpoint {
+                version: 0,
+                record: head,
+                root,
+            },
+            since: None,
+            index: 0,
+            blocks: Vec::new(),
+            last: true,
+        }),
+    };
+    let cut = || {
+        let base = Base {
+            address: address("one"),
+            version: 0,
+            root,
+            kind: BaseKind::Checkpoint {
+                record: head,
+                thread: None,
+            },
+        };
+        Write::Cut {
+            address: address("one"),
+            epoch: 1,
+            base: Box::new(prepared::new_base(base).unwrap()),
+        }
+    };
+    let garbage = || {
+        let (Write::Start(mut start), _) = start("two") else {
+            panic!("no start");
+        };
+        let data = vec![0x18, 0x99];
+        let digest = Digest::of(&data);
+        start.blocks.push(Block { digest, data });
+        Write::Start(start)
+    };
+    for injected in [Injected::NotLanded, Injected::Landed] {
+        let wanted = match injected {
+            Injected::NotLanded => "unavailable",
+            _ => "ok",
+        };
+        for write in [part(), cut(), garbage()] {
+            session.injected = Some(injected);
+            let batch = session.meta().batch;
+            let said = codes(session.commit(&[write]));
+            // A cut needs the checkpoint before it, which did not land the first time.
+            let early = said == ["bad_batch"] && injected == Injected::NotLanded;
+            assert!(early || said == [wanted], "{said:?} {injected:?}");
+            let landed = u64::from(wanted == "ok");
+            assert_eq!(session.meta().batch, batch + landed);
+            session.injected = None;
+        }
+    }
+    assert_eq!(session.meta().blocks.rows, 2);
+    for injected in [Injected::NotLanded, Injected::Landed] {
+        while !session.mark(9).unwrap() {}
+        session.injected = Some(injected);
+        let said = codes(session.commit(&[Write::Sweep { steps: 9 }]));
+        let landed = injected == Injected::Landed;
+        assert_eq!(said, [if landed { "ok" } else { "unavailable" }]);
+        assert_eq!(session.meta().blocks.rows, 2 - u64::from(landed));
+    }
+    let path = session.path().to_owned();
+    session.close();
+    let mut session = reopen(&path);
+    let address = address("one");
+    let head = session.read(|reading| reading.load(&address)).unwrap();
+    assert!(matches!(head.base.kind, BaseKind::Checkpoint { .. }));
+    assert_eq!(session.meta().checkpoints.rows, 1);
+}
+
 /// A lone write has no savepoint: its whole transaction is rolled back.
 #[test]
 fn a_lone_write_that_failed_leaves_no_rows_and_no_head() {
