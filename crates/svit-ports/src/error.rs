@@ -34,7 +34,7 @@ pub enum PortError {
     #[error("the manual of a port cannot be kept: {0}")]
     Value(#[from] ValueError),
     /// No port of this name is granted.
-    #[error("there is no port {name:?}")]
+    #[error("there is no port {:?}", Text::from(name.as_str()))]
     NoSuchPort {
         /// The name, cut at 200 bytes.
         name: String,

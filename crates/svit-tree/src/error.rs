@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a path, an address or an edit.
 
-use svit_value::{Kind, ValueError};
+use svit_value::{Kind, Text, ValueError};
 
 use crate::Path;
 
@@ -9,7 +9,7 @@ use crate::Path;
 #[non_exhaustive]
 pub enum TreeError {
     /// The text is not a path.
-    #[error("bad path {text:?} at byte {at}: {why}")]
+    #[error("bad path {:?} at byte {at}: {why}", shown(text))]
     BadPath {
         /// The text as it was given, cut at 200 bytes.
         text: String,
@@ -19,7 +19,7 @@ pub enum TreeError {
         why: &'static str,
     },
     /// The text is not an address.
-    #[error("bad address {text:?} at byte {at}: {why}")]
+    #[error("bad address {:?} at byte {at}: {why}", shown(text))]
     BadAddress {
         /// The text as it was given, cut at 200 bytes.
         text: String,
@@ -66,7 +66,7 @@ pub enum TreeError {
     #[error("/{name} is not a node of the namespace")]
     NotANode {
         /// The name.
-        name: svit_value::Text,
+        name: Text,
     },
     /// A stored edit is not in the form that this version writes.
     #[error("stored mutation: {why}")]
@@ -99,6 +99,12 @@ impl TreeError {
             Self::Value { .. } => "value",
         }
     }
+}
+
+/// A text in quotes. A script may keep an error that it caught, so no table of Unicode may decide what
+/// is escaped, as it does for `str`.
+fn shown(text: &str) -> Text {
+    Text::from(text)
 }
 
 /// The start of a text that is quoted in an error.

@@ -36,8 +36,18 @@ struct Reader<'a> {
     max_depth: u32,
 }
 
+/// Whether a character separates: a list of our own, since a script that was accepted once must be read
+/// the same for ever, whatever a later version of Unicode calls a space.
+fn is_space(c: char) -> bool {
+    matches!(
+        c,
+        '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}'
+            | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
+}
+
 fn is_name_char(c: char) -> bool {
-    !c.is_whitespace()
+    !is_space(c)
         && !c.is_control()
         && !matches!(
             c,
@@ -85,7 +95,7 @@ impl<'a> Reader<'a> {
         loop {
             match self.peek() {
                 None => return Ok(false),
-                Some(c) if c.is_whitespace() => {
+                Some(c) if is_space(c) => {
                     self.bump();
                 }
                 Some(';') => {
@@ -242,7 +252,7 @@ impl<'a> Reader<'a> {
             Some('\'') => '\'',
             Some('u') => return self.unicode(at).map(Some),
             Some('\n') => {
-                while self.peek().is_some_and(char::is_whitespace) {
+                while self.peek().is_some_and(is_space) {
                     self.bump();
                 }
                 return Ok(None);
@@ -409,4 +419,18 @@ fn bad_number<T>(text: &str, at: Position) -> Result<T, LispError> {
             crate::error::clip(text, 40)
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_space;
+
+    /// The list is that of Unicode as it stands; a new version of the compiler may not change it.
+    #[test]
+    fn spaces_are_those_of_unicode_when_the_language_was_made() {
+        let spaces: Vec<char> = (char::MIN..=char::MAX).filter(|c| is_space(*c)).collect();
+        assert_eq!(spaces.len(), 25);
+        assert!(spaces.iter().all(|c| c.is_whitespace()));
+        assert!(!is_space('\u{200b}') && !is_space('\u{feff}'));
+    }
 }

@@ -160,6 +160,23 @@ fn order_is_by_segments_not_by_text() {
     assert_eq!(order, ["/", "/a", "/a/b", "/a.b", "/a~1b"]);
 }
 
+#[test]
+fn an_error_shows_characters_that_no_table_of_unicode_decides_on() {
+    // `str` escapes these three in its Debug form, by tables that grow with each version of Unicode.
+    let error = Path::parse("a\u{378}\u{e000}\u{301}")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("bad path \"a\u{378}\u{e000}\u{301}\" at byte 0"),
+        "{error}"
+    );
+    let error = crate::Address::parse("a\u{378}\n").unwrap_err().to_string();
+    assert!(
+        error.starts_with("bad address \"a\u{378}\\n\" at byte 0"),
+        "{error}"
+    );
+}
+
 proptest! {
     #[test]
     fn the_text_form_round_trips(segments in prop::collection::vec("[~/a.\u{e9}]{1,5}", 0..8)) {
