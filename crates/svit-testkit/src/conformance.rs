@@ -1,10 +1,13 @@
 //! Every rule of a contract as a check that runs against any implementation: [`store`](fn@store) with the
-//! feature `store`, [`guest`](fn@guest) with the feature `guest`, [`mount`](fn@mount) with the feature `mount`.
+//! feature `store`, [`guest`](fn@guest) with the feature `guest`, [`mount`](fn@mount) with the feature `mount`,
+//! [`port`](fn@port) with the feature `port`.
 
 #[cfg(feature = "guest")]
 mod guest;
 #[cfg(feature = "mount")]
 mod mount;
+#[cfg(feature = "port")]
+mod port;
 #[cfg(feature = "store")]
 mod store;
 
@@ -12,6 +15,8 @@ mod store;
 pub use guest::{GuestScripts, guest, guest_rules};
 #[cfg(feature = "mount")]
 pub use mount::{mount, mount_rules};
+#[cfg(feature = "port")]
+pub use port::port;
 #[cfg(feature = "store")]
 pub use store::{durable_store, rules, store};
 

@@ -1,13 +1,18 @@
 //! Conformance suites, oracles, fault injection and a loopback model server. For tests only.
 //!
 //! - `conformance`: every rule of a contract, against any store (feature `store`), guest language (feature
-//!   `guest`) or mount (feature `mount`).
+//!   `guest`), mount (feature `mount`) or port (feature `port`).
 //! - `fault` (feature `store`): a store that fails, forgets or hangs at a chosen call.
 //! - `generate`, `oracle` (feature `store`): processes and histories from a seed, and a plain model beside
 //!   which they are made to happen in any store.
 //! - `model_server` (feature `model-server`, default): a model API over real HTTP.
 
-#[cfg(any(feature = "store", feature = "guest", feature = "mount"))]
+#[cfg(any(
+    feature = "store",
+    feature = "guest",
+    feature = "mount",
+    feature = "port"
+))]
 pub mod conformance;
 #[cfg(feature = "store")]
 pub mod fault;
