@@ -35,7 +35,7 @@ use svit_value::{Digest, links};
 use crate::apply::{Applying, Written};
 use crate::checkpoint;
 use crate::checks::Checked;
-use crate::fault::{Fault, at, corrupt};
+use crate::fault::{Fault, ascends, at, corrupt};
 use crate::head::{self, HeadRow, parse};
 use crate::read;
 use crate::schema::{Meta, int};
@@ -302,6 +302,7 @@ pub(crate) fn next_head(
     let mut found = None;
     connection.for_each(head::BEHIND, &[Bind::Blob(after), Bind::Int(1)], |row| {
         let (stored, head, _) = HeadRow::decode(row)?;
+        ascends(after, &stored, "head")?;
         found = Some((stored, head));
         Ok::<_, Fault>(ControlFlow::Break(()))
     })?;
@@ -423,7 +424,10 @@ pub(crate) fn digests(
         "SELECT digest FROM block WHERE digest>?1 ORDER BY digest LIMIT ?2",
         &[Bind::Blob(after), Bind::Int(int(limit)?)],
         |mut row| {
-            page.push(Digest::from_bytes(row.array(0)?));
+            let digest = Digest::from_bytes(row.array(0)?);
+            let before = page.last().map_or(after, |last: &Digest| last.as_bytes());
+            ascends(before, digest.as_bytes(), "block")?;
+            page.push(digest);
             Ok::<_, Fault>(ControlFlow::Continue(()))
         },
     )?;

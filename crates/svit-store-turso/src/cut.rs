@@ -141,10 +141,16 @@ impl Applying<'_> {
                     &[Bind::Blob(key), Bind::Blob(path), Bind::Int(*version)],
                 )?;
             }
-            self.connection.execute(
+            let removed = self.connection.execute(
                 "DELETE FROM record WHERE address=?1 AND version=?2",
                 &[Bind::Blob(key), Bind::Int(*version)],
             )?;
+            if removed != 1 {
+                return Err(corrupt(
+                    "a record that cannot be removed",
+                    at("record", format!("{address} version {version}")),
+                ));
+            }
         }
         Ok(old.len() as u64)
     }

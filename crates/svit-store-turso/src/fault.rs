@@ -44,6 +44,14 @@ pub(crate) fn corrupt(what: impl Display, place: impl Display) -> Fault {
     })
 }
 
+/// Sees that a scan in pages goes on: an index whose order is damaged would lead it in a circle.
+pub(crate) fn ascends(before: &[u8], next: &[u8], table: &'static str) -> Result<(), Fault> {
+    match before < next {
+        true => Ok(()),
+        false => Err(corrupt("an index that is not in order", table)),
+    }
+}
+
 /// A table and a key in it.
 pub(crate) fn at(table: &'static str, key: impl Display) -> String {
     format!("{table} {key}")

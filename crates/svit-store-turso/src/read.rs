@@ -10,7 +10,7 @@ use svit_txn::{
 use svit_value::{Digest, Text, Value, ValueLimits};
 
 use crate::checks::Checked;
-use crate::fault::{Fault, at, corrupt};
+use crate::fault::{Fault, ascends, at, corrupt};
 use crate::head::{HeadRow, parse};
 use crate::prepared::{EventRow, ReceiptRow, RecordRow};
 use crate::schema::{Meta, int};
@@ -241,6 +241,7 @@ impl Reading<'_> {
             return Ok(page.done());
         }
         let mut ended = true;
+        let mut before = after.map_or(Vec::new(), |after| after.as_str().as_bytes().to_vec());
         self.connection.for_each(
             "SELECT address FROM head WHERE address>?1 ORDER BY address LIMIT ?2",
             &[
@@ -253,6 +254,8 @@ impl Reading<'_> {
                     return Ok(ControlFlow::Break(()));
                 }
                 let stored = row.blob(0)?;
+                ascends(&before, &stored, "head")?;
+                before.clone_from(&stored);
                 let address = parse(&stored).ok_or_else(|| {
                     let text = String::from_utf8_lossy(&stored).into_owned();
                     corrupt("an address that is not one", at("head", text))

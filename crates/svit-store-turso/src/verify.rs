@@ -10,7 +10,7 @@ use svit_txn::{EventQuery, ProcessStore, RecordQuery, StoreError, StoreResult};
 use svit_value::Digest;
 
 use crate::checkpoint;
-use crate::fault::{Fault, at};
+use crate::fault::{Fault, ascends, at};
 use crate::fork::{self, Link};
 use crate::head::HeadRow;
 use crate::read::{self, Reading};
@@ -344,6 +344,7 @@ fn blocks(
         &[Bind::Blob(after), Bind::Int(STEP)],
         |mut row| {
             let (digest, len, data) = (row.array::<32>(0)?, row.count(1)?, row.blob(2)?);
+            ascends(last.as_deref().unwrap_or(after), &digest, "block")?;
             read += 1;
             last = Some(digest.to_vec());
             let digest = Digest::from_bytes(digest);
