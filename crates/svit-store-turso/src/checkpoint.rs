@@ -96,8 +96,8 @@ pub(crate) fn list(
 }
 
 impl Reading<'_> {
-    /// Whole checkpoints, newest first. One that is hidden is not missed: an older one, or the base,
-    /// leads to the same state.
+    /// Whole checkpoints, newest first. One that is hidden would be missed without a word: an older
+    /// one, or the base, leads to the same state. So all are counted the first time.
     pub(crate) fn checkpoints(
         &mut self,
         address: &Address,
@@ -105,6 +105,7 @@ impl Reading<'_> {
         limit: usize,
     ) -> Result<Vec<Checkpoint>, Fault> {
         self.head(address)?;
+        self.checked.checkpoints(self.connection, self.meta)?;
         let found = list(self.connection, address, at_or_before, limit)?;
         Ok(found
             .into_iter()
