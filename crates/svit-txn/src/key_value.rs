@@ -57,12 +57,22 @@ pub struct KeyScan {
 /// events and blocks, and not for heads and receipts.
 pub trait KeyValue: Send + Sync {
     /// The value of a key, if it has one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](crate::StoreError::Unavailable).
     fn get(&self, key: Vec<u8>) -> BoxFuture<'_, StoreResult<Option<Vec<u8>>>>;
 
-    /// Pairs in order of their keys. All that match, up to the limit.
+    /// Pairs in order of their keys, or against it. All that match, up to the limit.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](crate::StoreError::Unavailable).
     fn scan(&self, scan: KeyScan) -> BoxFuture<'_, StoreResult<Vec<KeyPair>>>;
 
     /// Makes all changes, or none. No key stands in it twice.
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`](crate::StoreError::Unknown) if they may have been made;
+    /// [`StoreError::Unavailable`](crate::StoreError::Unavailable) if they were not.
     fn write(&self, changes: Vec<KeyChange>) -> BoxFuture<'_, StoreResult<()>>;
 }
 

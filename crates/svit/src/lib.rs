@@ -126,6 +126,9 @@
 //!   a store of your own its `create` and `resume`;
 //! - retries that do nothing twice, and news: [`Submission`], [`RequestKey`], [`Observer`];
 //! - several clients of one process: [`control`];
+//! - to resume fast, and to forget: [`CheckpointPolicy`], [`DurableProcess::cut`],
+//!   [`DurableProcess::delete`], [`ProcessStoreExt::collect_garbage`];
+//! - a say before scripts run, a look after each commit: [`Hook`], [`Attachments`];
 //! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
 //! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
@@ -163,8 +166,8 @@
 //! and needs nothing but what is here.
 //!
 //! # Features
-//! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `providers`
-//! (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
+//! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `jq` and
+//! `search` (both for scripts), `providers` (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
 //! store contract, the loop and scripted models. `rank` (tantivy) is off by default.
 
 pub mod store;

@@ -31,8 +31,8 @@ pub struct MountLimits {
 /// The contents of mounts, as a search asks for them.
 ///
 /// A host that searches a committed state has [`AttachedMounts`]; a guest has [`HostMounts`], which shows what its
-/// script has written to a mount and nobody has committed. A closure `Fn(&Path, MountLimits) -> Result<Option<MountNode>, HostError>` is
-/// a source too.
+/// script has written to a mount and nobody has committed. A closure
+/// `Fn(&Path, MountLimits) -> Result<Option<MountNode>, HostError>` is a source too.
 pub trait MountSource {
     /// What is at `path`, which is below `/mounts` and begins with the name of a mount; none where nothing is.
     /// Asked at most once for each path of a search.

@@ -33,7 +33,7 @@ pub(super) struct Attached {
 impl DurableProcess {
     /// Attaches ports in place of those that are attached, if any. Returns the transition that
     /// commits their manuals at `/ports`; none if they stand there already. Waits for a running
-    /// activation.
+    /// activation. O(manuals).
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -109,7 +109,7 @@ impl DurableProcess {
         self.describe(described, detach).await
     }
 
-    /// The newest published version, to read several values of one and the same.
+    /// The newest published version, to read several values of one and the same. O(1).
     ///
     /// # Errors
     /// The process was deleted.

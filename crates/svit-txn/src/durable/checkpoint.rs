@@ -29,9 +29,10 @@ const PAUSE: u64 = 64;
 /// They are written in the background, on the pool of threads on which scripts run, in parts of
 /// about 256 KiB, and only what is new since the last one. Commits do not wait for them. One that
 /// fails is tried again later. When the last handle of the process is dropped, one that is being
-/// made ends with the part that it is at, and keeps the store open until then. A store whose futures need a runtime of their own around them cannot
-/// be driven from there: choose [`NEVER`](Self::NEVER) and call
-/// [`DurableProcess::checkpoint`] from a task.
+/// made ends with the part that it is at, and keeps the store open until then.
+///
+/// A store whose futures need a runtime of their own around them cannot be driven from there: choose
+/// [`NEVER`](Self::NEVER) and call [`DurableProcess::checkpoint`] from a task.
 ///
 /// ```
 /// use svit_txn::CheckpointPolicy;

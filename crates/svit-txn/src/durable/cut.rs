@@ -223,7 +223,9 @@ impl DurableProcess {
     /// on every operation of every handle is a [`StoreError::NotFound`], while
     /// [`version`](Self::version), [`root_digest`](Self::root_digest), [`limits`](Self::limits) and
     /// [`snapshot`](Self::snapshot) still tell of the last state. An activation that runs meanwhile
-    /// does not commit.
+    /// does not commit. Blocks go with
+    /// [`collect_garbage`](crate::ProcessStoreExt::collect_garbage). O(what is dropped, and the state
+    /// and the records up to its base for each fork that depends on them).
     ///
     /// # Errors
     /// A damaged history that a fork needs; those of the store. After [`StoreError::Unknown`], and
@@ -266,7 +268,8 @@ impl DurableProcess {
 
     /// Forgets the thread's events with a number below `before`, for the forks that share them too.
     /// Numbers are not used again. Events that are shared with a parent are the parent's to forget;
-    /// they are not shown any more once an event of this process's own has been forgotten.
+    /// they are not shown any more once an event of this process's own has been forgotten. O(what is
+    /// dropped).
     ///
     /// # Errors
     /// Those of the store. After [`StoreError::Unknown`] it may have been done; made again, it is
