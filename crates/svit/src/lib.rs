@@ -167,8 +167,9 @@
 //!
 //! # Features
 //! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `jq` and
-//! `search` (both for scripts), `providers` (HTTP and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
-//! store contract, the loop and scripted models. `rank` (tantivy) is off by default.
+//! `search` (both for scripts), `providers` (HTTP and TLS). Without any of them this is the
+//! adapter-neutral runtime: values, processes, the store contract, the loop and scripted models.
+//! `rank` (tantivy) is off by default.
 
 pub mod store;
 
