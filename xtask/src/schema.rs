@@ -41,8 +41,10 @@ pub(crate) fn command(then: Then) -> Result<(), String> {
 
 /// The schema with line breaks, keys in order.
 fn readable(schema: &str) -> Result<String, String> {
-    let schema: serde_json::Value = serde_json::from_str(schema)
+    let mut schema: serde_json::Value = serde_json::from_str(schema)
         .map_err(|error| format!("the example printed no JSON: {error}"))?;
+    // With the feature `preserve_order`, which a build of the whole workspace turns on, they are not.
+    schema.sort_all_objects();
     let mut text = serde_json::to_string_pretty(&schema).map_err(|error| error.to_string())?;
     text.push('\n');
     Ok(text)

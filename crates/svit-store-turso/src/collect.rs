@@ -60,7 +60,7 @@ impl Marker {
     /// No marks.
     pub(crate) fn new(connection: &mut Connection, run: u64) -> Result<Marker, SqlError> {
         connection.execute(
-            "CREATE TEMP TABLE IF NOT EXISTS mark(run INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY(run, digest)) STRICT, WITHOUT ROWID",
+            "CREATE TEMP TABLE IF NOT EXISTS mark(run INTEGER NOT NULL, digest BLOB NOT NULL, strict INTEGER NOT NULL, PRIMARY KEY(run, digest)) STRICT, WITHOUT ROWID",
             &[],
         )?;
         let marker = Marker {
@@ -82,13 +82,22 @@ impl Marker {
         Ok(Bind::Int(int(self.run)?))
     }
 
-    /// Marks a block. True if it was not marked before.
-    fn mark(&self, connection: &mut Connection, digest: &Digest) -> Result<bool, SqlError> {
-        let added = connection.execute(
-            "INSERT OR IGNORE INTO temp.mark(run, digest) VALUES(?1, ?2)",
-            &[self.number()?, Bind::Blob(digest.as_bytes())],
+    /// Marks a block. True if it was not marked before, or only as one that may be missing.
+    fn mark(
+        &self,
+        connection: &mut Connection,
+        digest: &Digest,
+        must_be_there: bool,
+    ) -> Result<bool, SqlError> {
+        let changed = connection.execute(
+            "INSERT INTO temp.mark(run, digest, strict) VALUES(?1, ?2, ?3) ON CONFLICT(run, digest) DO UPDATE SET strict=1 WHERE strict<excluded.strict",
+            &[
+                self.number()?,
+                Bind::Blob(digest.as_bytes()),
+                Bind::Int(i64::from(must_be_there)),
+            ],
         )?;
-        Ok(added == 1)
+        Ok(changed == 1)
     }
 
     /// Whether a block is marked.
@@ -104,14 +113,16 @@ impl Marker {
         Ok(row.map_or(Ok(0), |mut row| row.count(0))? == 1)
     }
 
-    /// Marks a block, to be followed if it was not marked before.
+    /// Marks a block, to be followed if it was not marked before. One that was reached where it may be
+    /// missing is followed once more where it must be there, or what is missing below it would go
+    /// unnoticed.
     pub(crate) fn see(
         &mut self,
         connection: &mut Connection,
         digest: &Digest,
         must_be_there: bool,
     ) -> Result<(), SqlError> {
-        if self.mark(connection, digest)? {
+        if self.mark(connection, digest, must_be_there)? {
             match must_be_there {
                 true => self.strict.push(*digest),
                 false => self.lenient.push(*digest),
@@ -211,6 +222,11 @@ impl Run {
         (self.marker.strict.len(), self.marker.lenient.len())
     }
 
+    /// Whether marking is over.
+    pub(crate) const fn is_sweeping(&self) -> bool {
+        matches!(self.phase, Phase::Sweeping { .. })
+    }
+
     /// Takes back what a write added that was rolled back, and its marks with it.
     pub(crate) fn take_back(&mut self, (strict, lenient): (usize, usize)) {
         self.marker.strict.truncate(strict);
@@ -226,7 +242,7 @@ impl Run {
         match self.phase {
             // Of an unfinished checkpoint its children may not be there yet.
             Phase::Marking { .. } => self.marker.see(connection, digest, false),
-            Phase::Sweeping { .. } => self.marker.mark(connection, digest).map(drop),
+            Phase::Sweeping { .. } => self.marker.mark(connection, digest, false).map(drop),
         }
     }
 

@@ -233,8 +233,15 @@ impl Session {
         }
         let sync = started.elapsed();
         self.meta = after;
-        if let Err(why) = self.check_files()? {
-            return Err(StoreError::Unknown { why });
+        // The batch is in the file that is open. If that file cannot be looked at, or is another one by
+        // now, nobody can say whether the next reader finds it.
+        match self.check_files() {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => return Err(StoreError::Unknown { why }),
+            Err(error) => {
+                let why = error.to_string();
+                return Err(StoreError::Unknown { why });
+            }
         }
         if let Err(error) = self
             .sidecar
@@ -268,8 +275,7 @@ impl Session {
     /// Begins a transaction and applies the writes. It is left open if any of them took effect;
     /// otherwise there is nothing to commit and it is ended.
     ///
-    /// Savepoints cost a fifth of a large batch, and most writes do what they are asked or are
-    /// refused before they have written anything. So there are none, until a write fails half-way:
+    /// Most writes do what they are asked or are refused before they have written anything. So there are none, until a write fails half-way:
     /// then the batch is rolled back and applied again with them.
     fn apply_all(&mut self, writes: &[Write]) -> Result<Applied, SqlError> {
         match self.apply_each(writes, false)? {

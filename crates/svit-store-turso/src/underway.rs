@@ -69,6 +69,8 @@ impl Underway {
     /// Takes back what the batch under way did.
     pub(crate) fn roll_back_batch(&mut self) {
         self.back_to(self.before_batch);
+        // What it swept is there again; the next collection begins anew.
+        self.run.take_if(|run| run.is_sweeping());
     }
 
     fn back_to(&mut self, then: Before) {

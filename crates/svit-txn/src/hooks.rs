@@ -90,7 +90,7 @@ pub struct Proposed<'a> {
     /// The version that it would start from.
     pub version: u64,
     /// What would run.
-    pub code: Code<'a>,
+    pub code: ProposedCode<'a>,
     /// Its input.
     pub input: &'a Value,
 }
@@ -98,7 +98,7 @@ pub struct Proposed<'a> {
 /// What an activation would run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Code<'a> {
+pub enum ProposedCode<'a> {
     /// The script, or the port, at this path. Whether there is one has not been looked at yet.
     Library(&'a Path),
     /// A script that is given and not kept: its text.
@@ -196,8 +196,8 @@ impl Hooks {
         input: &Value,
     ) -> Result<(), Error> {
         let code = match job {
-            Job::Script(path) => Code::Library(path),
-            Job::Source(program) => Code::Given(&program.source),
+            Job::Script(path) => ProposedCode::Library(path),
+            Job::Source(program) => ProposedCode::Given(&program.source),
         };
         let proposed = Proposed {
             address,

@@ -89,12 +89,12 @@ pub use base::{BASE_FORMAT, Base, BaseKind, SharedThread};
 pub use codec::RecordError;
 pub use committed::Committed;
 pub use durable::{
-    CheckpointPolicy, DurableProcess, Extras, Fallback, HistoryEntry, HistoryQuery, ObserveError,
-    Observer, Operation, Outcome, Published, RequestKey, ResumeReport, Submission,
+    CheckpointPolicy, DurableProcess, Extras, HistoryEntry, HistoryQuery, ObserveError, Observer,
+    Operation, Outcome, Published, RejectedCheckpoint, RequestKey, ResumeReport, Submission,
 };
 pub use error::Error;
 pub use guests::DEFAULT_LANGUAGE;
-pub use hooks::{Attachments, Code, Hook, Proposed, Refusal};
+pub use hooks::{Attachments, Hook, Proposed, ProposedCode, Refusal};
 pub use key_value::{KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore};
 pub use limits::{LimitExceeded, LimitKind, Limits};
 pub use memory_store::MemoryStore;

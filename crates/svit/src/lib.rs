@@ -230,11 +230,11 @@ pub use svit_tree::{
     Source, Stat, TreeError, guest,
 };
 pub use svit_txn::{
-    Activation, Attachments, Base, BaseKind, BoxFuture, CheckpointPolicy, Code as ProposedCode,
-    Committed, DurableProcess, Error as ProcessError, EventQuery, Extras, Fallback, HistoryEntry,
-    HistoryQuery, Hook, Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore,
-    ObserveError, Observer, Operation, Outcome, Process, ProcessBuilder, ProcessStore,
-    ProcessStoreExt, ProcessTransaction, Proposed, Published, Receipt, ReceiptKey, Refusal,
+    Activation, Attachments, Base, BaseKind, BoxFuture, CheckpointPolicy, Committed,
+    DurableProcess, Error as ProcessError, EventQuery, Extras, HistoryEntry, HistoryQuery, Hook,
+    Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore, ObserveError, Observer,
+    Operation, Outcome, Process, ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction,
+    Proposed, ProposedCode, Published, Receipt, ReceiptKey, Refusal, RejectedCheckpoint,
     RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent, Transaction, control,
 };
 pub use svit_value::{

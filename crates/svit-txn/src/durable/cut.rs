@@ -206,7 +206,15 @@ impl DurableProcess {
             root: base.root,
         };
         let since = &loaded.anchor;
-        put(store, &fork.child, checkpoint, &root, since, &|| true).await?;
+        match put(store, &fork.child, checkpoint, &root, since, &|| true).await {
+            Ok(_) => {}
+            // The fork is being deleted or cut itself. Whoever asked lists the forks again, and the
+            // store refuses to drop anything while one still depends on it.
+            Err(Error::Store(StoreError::NotFound { .. } | StoreError::BadBatch { .. })) => {
+                return Ok(Some(loaded));
+            }
+            Err(error) => return Err(error),
+        }
         loaded.anchor = Anchor {
             at: CheckpointRef {
                 address: fork.child.clone(),

@@ -38,7 +38,7 @@ use observe::Observers;
 pub use checkpoint::CheckpointPolicy;
 pub use history::{HistoryEntry, HistoryQuery};
 pub use observe::{ObserveError, Observer, Published};
-pub use report::{Fallback, ResumeReport};
+pub use report::{RejectedCheckpoint, ResumeReport};
 pub use submit::{Extras, Operation, Outcome, RequestKey, Submission};
 
 /// A process whose every transition is in a store before anybody sees it.

@@ -8,7 +8,7 @@ use svit_tree::{Address, Tree};
 use svit_value::{Digest, Value, ValueLimits};
 
 use super::lineage::parent_of;
-use super::report::{Fallback, ResumeReport};
+use super::report::{RejectedCheckpoint, ResumeReport};
 use crate::record::ProcessTransaction;
 use crate::state::State;
 use crate::store::{
@@ -106,7 +106,7 @@ pub(super) fn damaged(version: u64, why: &str) -> Error {
 struct Way<'a> {
     store: &'a dyn ProcessStore,
     version: u64,
-    fallbacks: Vec<Fallback>,
+    fallbacks: Vec<RejectedCheckpoint>,
     /// Records replayed, and their bytes.
     replayed: (u64, u64),
     seen: Vec<Address>,
@@ -268,7 +268,7 @@ impl<'a> Way<'a> {
     }
 
     fn fall_back(&mut self, address: &Address, version: u64, error: Error) {
-        self.fallbacks.push(Fallback {
+        self.fallbacks.push(RejectedCheckpoint {
             address: address.clone(),
             version,
             error,

@@ -17,13 +17,13 @@ pub struct ResumeReport {
     /// How many records were replayed on top.
     pub records: u64,
     /// Checkpoints that were tried first and could not be used, newest first.
-    pub fallbacks: Vec<Fallback>,
+    pub fallbacks: Vec<RejectedCheckpoint>,
 }
 
 /// A checkpoint that could not be used. The process is whole without it, but the store is damaged.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Fallback {
+pub struct RejectedCheckpoint {
     /// Whose checkpoint.
     pub address: Address,
     /// Its version.
@@ -41,7 +41,7 @@ impl ResumeReport {
 
     /// Tells the log of every checkpoint that could not be used.
     pub(super) fn trace(&self) {
-        for Fallback {
+        for RejectedCheckpoint {
             address,
             version,
             error,

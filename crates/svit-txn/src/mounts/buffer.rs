@@ -33,7 +33,8 @@ impl<'a> Overlay<'a> {
         limits: &Limits,
     ) -> Result<Self, Error> {
         for list in shifted(writes, mount, node) {
-            let overlay = Self::of(writes, mount, &list, limits)?;
+            // No list stands above this one: it would have been found in an earlier round.
+            let overlay = Self::by_place(writes, mount, &list);
             if overlay.is_list(mount, &list)? {
                 let rest = tail(node.as_path(), list.as_path().len());
                 let list = overlay.read(mount, &list, limits)?;

@@ -9,8 +9,8 @@ use svit_testkit::fault::{Fault, FaultyStore};
 use svit_tree::Change;
 use svit_txn::control::{Command, Controller, Request, ResponseOutcome};
 use svit_txn::{
-    Attachments, Code, DurableProcess, Error, Hook, MemoryStore, Operation, Outcome, Process,
-    ProcessStore, Proposed, Refusal, Submission,
+    Attachments, DurableProcess, Error, Hook, MemoryStore, Operation, Outcome, Process,
+    ProcessStore, Proposed, ProposedCode, Refusal, Submission,
 };
 use svit_value::{Value, value};
 
@@ -45,8 +45,8 @@ impl Hook for Spy {
 
     fn before(&self, proposed: &Proposed<'_>) -> Result<(), Refusal> {
         let code = match proposed.code {
-            Code::Library(path) => path.to_string(),
-            Code::Given(source) => format!("`{source}`"),
+            ProposedCode::Library(path) => path.to_string(),
+            ProposedCode::Given(source) => format!("`{source}`"),
             _ => "something".to_owned(),
         };
         let (address, version, input) = (proposed.address, proposed.version, proposed.input);

@@ -452,6 +452,22 @@ fn listings_and_writes_are_bounded_at_their_edges() {
     });
 }
 
+/// Each removal of a numbered node may have moved the elements of a list, and each such list may have
+/// been moved itself. Looking at all of them for each of them would take 2^28 looks here.
+#[test]
+fn removals_above_each_other_cost_no_more_than_their_number() {
+    block_on(async {
+        let shelf = Shelf::usual();
+        let process = process(&shelf, Limits::default()).await;
+        let at = |depth: usize| format!("/mounts/box{}", "/0".repeat(depth));
+        let mut steps = vec![format!("write {} 1", at(29))];
+        steps.extend((1..29).rev().map(|depth| format!("remove {}", at(depth))));
+        steps.push(format!("read {}", at(29)));
+        let ran = exec(&process, &steps.join(";")).await.unwrap();
+        assert_eq!(ran.output, Value::Null);
+    });
+}
+
 #[test]
 fn what_is_read_or_written_is_within_the_limits_of_values() {
     block_on(async {
