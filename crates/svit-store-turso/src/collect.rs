@@ -449,3 +449,6 @@ pub(crate) fn digests(
     )?;
     Ok(page)
 }
+
+#[cfg(test)]
+mod tests;
