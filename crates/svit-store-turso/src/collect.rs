@@ -222,11 +222,6 @@ impl Run {
         (self.marker.strict.len(), self.marker.lenient.len())
     }
 
-    /// Whether marking is over.
-    pub(crate) const fn is_sweeping(&self) -> bool {
-        matches!(self.phase, Phase::Sweeping { .. })
-    }
-
     /// Takes back what a write added that was rolled back, and its marks with it.
     pub(crate) fn take_back(&mut self, (strict, lenient): (usize, usize)) {
         self.marker.strict.truncate(strict);
@@ -354,6 +349,7 @@ impl Underway {
 impl Applying<'_> {
     /// Looks at so many blocks and removes those that are not marked.
     pub(crate) fn sweep(&mut self, steps: u64) -> Result<(Written, Option<Sum>), Fault> {
+        self.underway.has_swept = true;
         // Taken: a failure ends the run.
         let mut collected = Collected::default();
         let Some(mut run) = self.underway.run.take() else {

@@ -38,6 +38,8 @@ pub(crate) struct Underway {
     /// What there was before the batch under way, and before the write.
     before_batch: Before,
     before_write: Before,
+    /// Whether the batch under way has swept.
+    pub(crate) has_swept: bool,
     /// The collection of garbage, if one is running.
     pub(crate) run: Option<Run>,
 }
@@ -51,6 +53,7 @@ impl Underway {
     /// Says that a batch begins.
     pub(crate) fn begin_batch(&mut self) {
         self.undo.clear();
+        self.has_swept = false;
         self.before_batch = self.now();
     }
 
@@ -69,8 +72,10 @@ impl Underway {
     /// Takes back what the batch under way did.
     pub(crate) fn roll_back_batch(&mut self) {
         self.back_to(self.before_batch);
-        // What it swept is there again; the next collection begins anew.
-        self.run.take_if(|run| run.is_sweeping());
+        // What it swept is there again: the next collection begins anew.
+        if std::mem::take(&mut self.has_swept) {
+            self.run = None;
+        }
     }
 
     fn back_to(&mut self, then: Before) {

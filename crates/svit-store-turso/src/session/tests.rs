@@ -231,6 +231,15 @@ fn a_write_that_fails_half_way_leaves_the_others_of_its_batch_as_they_were() {
     );
     // Nothing leads to these blocks. Those that came while it ran stay for this run; one was there.
     assert_eq!(session.meta().blocks.rows, 5 - 1);
+    // A sweep that is rolled back with its batch has not happened: what it removed is removed later.
+    while !session.mark(1).unwrap() {}
+    let answers = session.commit(&[Write::Sweep { steps: 99 }, half()]);
+    assert!(matches!(&answers[0], Ok(Written::Swept(swept)) if !swept.done));
+    assert_eq!(codes(answers), ["ok", "bad_batch"]);
+    assert_eq!(session.meta().blocks.rows, 4);
+    while !session.mark(1).unwrap() {}
+    assert_eq!(codes(session.commit(&[Write::Sweep { steps: 99 }])), ["ok"]);
+    assert_eq!(session.meta().blocks.rows, 1);
 }
 
 #[test]
