@@ -171,20 +171,24 @@ impl<I: IntoIterator<Item = Arc<dyn Guest>>> From<I> for Attachments {
     }
 }
 
-/// The hooks of a process, in order. Cloning is O(1).
+/// The hooks of a process, in order. Cloning is O(1); having none takes no memory of its own.
 #[derive(Clone, Default)]
-pub(crate) struct Hooks(Arc<Vec<Arc<dyn Hook>>>);
+pub(crate) struct Hooks(Option<Arc<Vec<Arc<dyn Hook>>>>);
 
 impl std::fmt::Debug for Hooks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.0.iter().map(|hook| name(&**hook));
+        let names = self.list().iter().map(|hook| name(&**hook));
         f.debug_list().entries(names).finish()
     }
 }
 
 impl Hooks {
     pub(crate) fn add(&mut self, hook: Arc<dyn Hook>) {
-        Arc::make_mut(&mut self.0).push(hook);
+        Arc::make_mut(self.0.get_or_insert_default()).push(hook);
+    }
+
+    fn list(&self) -> &[Arc<dyn Hook>] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Asks each hook whether a job may run, until one refuses.
@@ -205,7 +209,9 @@ impl Hooks {
             code,
             input,
         };
-        self.0.iter().try_for_each(|hook| ask(&**hook, &proposed))
+        self.list()
+            .iter()
+            .try_for_each(|hook| ask(&**hook, &proposed))
     }
 }
 
@@ -243,7 +249,10 @@ fn name(hook: &dyn Hook) -> Text {
 /// [`delivery`](Self::delivery) before it takes any lock. One caller at a time tells the hooks, and
 /// goes on until nothing is left, so that a hook that commits something is told of it afterwards.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct News(Option<Box<Listeners>>);
+
+#[derive(Debug)]
+struct Listeners {
     hooks: Hooks,
     waiting: Mutex<Waiting>,
 }
@@ -256,25 +265,25 @@ struct Waiting {
 
 impl News {
     pub(crate) fn new(hooks: Hooks) -> Self {
-        Self {
-            hooks,
-            waiting: Mutex::default(),
-        }
+        Self((!hooks.list().is_empty()).then(|| {
+            Box::new(Listeners {
+                hooks,
+                waiting: Mutex::default(),
+            })
+        }))
     }
 
-    pub(crate) const fn hooks(&self) -> &Hooks {
-        &self.hooks
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing that is done under it can panic half-way.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn hooks(&self) -> Hooks {
+        self.0
+            .as_ref()
+            .map(|it| it.hooks.clone())
+            .unwrap_or_default()
     }
 
     /// Leaves a change to be told. To be called in the order of commits.
     pub(crate) fn push(&self, change: &Change) {
-        if !self.hooks.0.is_empty() {
-            self.lock().changes.push_back(change.clone());
+        if let Some(listeners) = &self.0 {
+            listeners.lock().changes.push_back(change.clone());
         }
     }
 
@@ -283,11 +292,15 @@ impl News {
     pub(crate) const fn delivery(&self) -> Delivery<'_> {
         Delivery(self)
     }
+}
+
+impl Listeners {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing that is done under it can panic half-way.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn tell(&self) {
-        if self.hooks.0.is_empty() {
-            return;
-        }
         let mut waiting = self.lock();
         if waiting.is_telling {
             return;
@@ -295,7 +308,7 @@ impl News {
         waiting.is_telling = true;
         while let Some(change) = waiting.changes.pop_front() {
             drop(waiting);
-            for hook in self.hooks.0.iter() {
+            for hook in self.hooks.list() {
                 let told = catch_unwind(AssertUnwindSafe(|| hook.committed(&change)));
                 if told.is_err() {
                     let (hook, version) = (name(&**hook), change.version);
@@ -314,6 +327,8 @@ pub(crate) struct Delivery<'a>(&'a News);
 
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
-        self.0.tell();
+        if let Some(listeners) = &self.0.0 {
+            listeners.tell();
+        }
     }
 }

@@ -86,7 +86,7 @@ impl Process {
     /// inherited.
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
-        let mut hooks = self.news.hooks().clone();
+        let mut hooks = self.news.hooks();
         hooks.add(hook);
         self.news = News::new(hooks);
         self
@@ -96,7 +96,7 @@ impl Process {
     pub(crate) fn into_parts(self) -> (Attachments, State) {
         let attached = Attachments {
             guests: self.guests,
-            hooks: self.news.hooks().clone(),
+            hooks: self.news.hooks(),
         };
         let state = self.state.into_inner();
         (attached, state.unwrap_or_else(PoisonError::into_inner))

@@ -388,7 +388,7 @@ impl DurableProcess {
             return Ok((committer, Err(conflict)));
         }
         // Hooks are asked once, about the version that the activation is first tried at.
-        let mut asked = Some(self.inner.news.hooks().clone());
+        let mut asked = Some(self.inner.news.hooks());
         let run = self.inner.attached.next_run();
         for _ in 0..MAX_RUNS {
             let (state, epoch) = (committer.state.clone(), committer.epoch);
