@@ -64,8 +64,14 @@ pub(crate) fn forked(
     let identity = map([("address", Value::from(address.as_str()))])?;
     system.insert("identity", identity)?;
     system.insert("lineage", lineage)?;
-    // One empty map serves for all: a fork costs what it holds.
-    let empty = Map::new();
+    // One empty map serves for all, the parent's if it has one: a fork costs what it holds.
+    let is_empty = |map: &&Map| map.is_empty();
+    let known = [Node::Tasks, Node::Children, Node::Inbox].map(|node| parent.node(node));
+    let empty = known
+        .into_iter()
+        .find(is_empty)
+        .cloned()
+        .unwrap_or_default();
     for emptied in ["capabilities", "outbox"] {
         system.insert(emptied, empty.clone())?;
     }
