@@ -235,13 +235,9 @@ impl Session {
         self.meta = after;
         // The batch is in the file that is open. If that file cannot be looked at, or is another one by
         // now, nobody can say whether the next reader finds it.
-        match self.check_files() {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => return Err(StoreError::Unknown { why }),
-            Err(error) => {
-                let why = error.to_string();
-                return Err(StoreError::Unknown { why });
-            }
+        let looked = self.check_files().map_err(|error| error.to_string());
+        if let Err(why) = looked.flatten() {
+            return Err(StoreError::Unknown { why });
         }
         if let Err(error) = self
             .sidecar

@@ -5,11 +5,7 @@ use std::sync::Arc;
 use svit_loop::LoopError;
 use svit_model::{Message, Role, Scripted, ScriptedReply};
 use svit_tree::Address;
-use svit_txn::{
-    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
-    Head, MemoryStore, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult,
-    StoredRecord, ThreadEvent,
-};
+use svit_txn::{Batch, BoxFuture, MemoryStore, ProcessStore, StoreError, StoreResult};
 use svit_value::{Digest, value};
 
 use crate::common::{create, svit};
@@ -41,105 +37,8 @@ impl ProcessStore for Small {
         self.0.append(address, expected, epoch, batch)
     }
 
-    fn insert_base(
-        &self,
-        base: Base,
-        blocks: Vec<Block>,
-        batch: Batch,
-    ) -> BoxFuture<'_, StoreResult<u64>> {
-        self.0.insert_base(base, blocks, batch)
-    }
-
-    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
-        self.0.load(address)
-    }
-
-    fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
-        self.0.claim(address)
-    }
-
-    fn records(
-        &self,
-        address: &Address,
-        query: RecordQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<StoredRecord>>> {
-        self.0.records(address, query)
-    }
-
-    fn events(
-        &self,
-        address: &Address,
-        query: EventQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
-        self.0.events(address, query)
-    }
-
-    fn receipt(
-        &self,
-        address: &Address,
-        key: &ReceiptKey,
-    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
-        self.0.receipt(address, key)
-    }
-
-    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
-        self.0.blocks(digests)
-    }
-
-    fn put_checkpoint(
-        &self,
-        address: &Address,
-        part: CheckpointPart,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        self.0.put_checkpoint(address, part)
-    }
-
-    fn checkpoints(
-        &self,
-        address: &Address,
-        at_or_before: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
-        self.0.checkpoints(address, at_or_before, limit)
-    }
-
-    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
-        self.0.cut(address, epoch, base)
-    }
-
-    fn forks(
-        &self,
-        address: &Address,
-        below: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
-        self.0.forks(address, below, limit)
-    }
-
-    fn trim_events(
-        &self,
-        address: &Address,
-        epoch: u64,
-        before: u64,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        self.0.trim_events(address, epoch, before)
-    }
-
-    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
-        self.0.delete(address, epoch)
-    }
-
-    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
-        self.0.collect(steps)
-    }
-
-    fn addresses(
-        &self,
-        after: Option<&Address>,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
-        self.0.addresses(after, limit)
-    }
+    svit_testkit::forward_to_store!(0: insert_base load claim records events receipt blocks put_checkpoint
+        checkpoints cut forks trim_events delete collect addresses);
 }
 
 #[tokio::test(start_paused = true)]

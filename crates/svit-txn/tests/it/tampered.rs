@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use svit_tree::Address;
 use svit_txn::{
-    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
-    Head, MemoryStore, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreResult, StoredRecord,
-    ThreadEvent,
+    Batch, BoxFuture, Checkpoint, CheckpointPart, Head, MemoryStore, ProcessStore, RecordQuery,
+    StoreResult, StoredRecord,
 };
 use svit_value::Digest;
 
@@ -94,15 +93,6 @@ impl Tampered {
 }
 
 impl ProcessStore for Tampered {
-    fn insert_base(
-        &self,
-        base: Base,
-        blocks: Vec<Block>,
-        batch: Batch,
-    ) -> BoxFuture<'_, StoreResult<u64>> {
-        self.inner.insert_base(base, blocks, batch)
-    }
-
     fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
         let address = address.clone();
         Box::pin(async move { Ok(self.head(&address, self.inner.load(&address).await?)) })
@@ -155,22 +145,6 @@ impl ProcessStore for Tampered {
         })
     }
 
-    fn events(
-        &self,
-        address: &Address,
-        query: EventQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
-        self.inner.events(address, query)
-    }
-
-    fn receipt(
-        &self,
-        address: &Address,
-        key: &ReceiptKey,
-    ) -> BoxFuture<'_, StoreResult<Option<Receipt>>> {
-        self.inner.receipt(address, key)
-    }
-
     fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
         Box::pin(async move {
             let mut blocks = self.inner.blocks(digests.clone()).await?;
@@ -214,41 +188,5 @@ impl ProcessStore for Tampered {
         })
     }
 
-    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.cut(address, epoch, base)
-    }
-
-    fn forks(
-        &self,
-        address: &Address,
-        below: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
-        self.inner.forks(address, below, limit)
-    }
-
-    fn trim_events(
-        &self,
-        address: &Address,
-        epoch: u64,
-        before: u64,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.trim_events(address, epoch, before)
-    }
-
-    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.delete(address, epoch)
-    }
-
-    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
-        self.inner.collect(steps)
-    }
-
-    fn addresses(
-        &self,
-        after: Option<&Address>,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
-        self.inner.addresses(after, limit)
-    }
+    svit_testkit::forward_to_store!(inner: insert_base events receipt cut forks trim_events delete collect addresses);
 }

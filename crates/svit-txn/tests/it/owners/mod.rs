@@ -56,6 +56,15 @@ const FINE: Bad = Bad {
     wrong: Wrong::Nothing,
 };
 
+/// What goes wrong once: an append of unknown outcome, or a caller that gives up.
+const ONE_MISHAP: [Bad; 2] = [
+    Bad { faults: 1, ..FINE },
+    Bad {
+        gives_up: 1,
+        ..FINE
+    },
+];
+
 struct World {
     memory: MemoryStore,
     store: Arc<Stepped>,
@@ -392,13 +401,7 @@ fn a_caller_that_gives_up_is_followed_by_another_on_the_same_handle() {
 
 #[test]
 fn a_request_that_is_sent_to_both_owners_is_carried_out_once() {
-    for bad in [
-        Bad { faults: 1, ..FINE },
-        Bad {
-            gives_up: 1,
-            ..FINE
-        },
-    ] {
+    for bad in ONE_MISHAP {
         let runs = in_every_order(bad, 100, |world| {
             let old = world.owner();
             vec![
@@ -415,13 +418,7 @@ fn a_request_that_is_sent_to_both_owners_is_carried_out_once() {
 
 #[test]
 fn scripts_of_two_owners_never_both_commit() {
-    for bad in [
-        Bad { faults: 1, ..FINE },
-        Bad {
-            gives_up: 1,
-            ..FINE
-        },
-    ] {
+    for bad in ONE_MISHAP {
         let bad = Bad {
             scripts: true,
             ..bad

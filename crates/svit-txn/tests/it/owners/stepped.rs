@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use svit_tree::Address;
 use svit_txn::{
-    Base, Batch, Block, BoxFuture, Checkpoint, CheckpointPart, Collected, EventQuery, ForkRef,
-    Head, MemoryStore, ProcessStore, Receipt, ReceiptKey, RecordQuery, StoreError, StoreResult,
-    StoredRecord, ThreadEvent,
+    Batch, BoxFuture, Head, MemoryStore, ProcessStore, Receipt, ReceiptKey, RecordQuery,
+    StoreError, StoreResult, StoredRecord,
 };
 use svit_value::Digest;
 
@@ -72,19 +71,6 @@ impl Stepped {
 }
 
 impl ProcessStore for Stepped {
-    fn insert_base(
-        &self,
-        base: Base,
-        blocks: Vec<Block>,
-        batch: Batch,
-    ) -> BoxFuture<'_, StoreResult<u64>> {
-        self.inner.insert_base(base, blocks, batch)
-    }
-
-    fn load(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
-        self.inner.load(address)
-    }
-
     fn claim(&self, address: &Address) -> BoxFuture<'_, StoreResult<Head>> {
         let address = address.clone();
         Box::pin(async move {
@@ -150,14 +136,6 @@ impl ProcessStore for Stepped {
         })
     }
 
-    fn events(
-        &self,
-        address: &Address,
-        query: EventQuery,
-    ) -> BoxFuture<'_, StoreResult<Vec<ThreadEvent>>> {
-        self.inner.events(address, query)
-    }
-
     fn receipt(
         &self,
         address: &Address,
@@ -170,62 +148,6 @@ impl ProcessStore for Stepped {
         })
     }
 
-    fn blocks(&self, digests: Vec<Digest>) -> BoxFuture<'_, StoreResult<Vec<Option<Vec<u8>>>>> {
-        self.inner.blocks(digests)
-    }
-
-    fn put_checkpoint(
-        &self,
-        address: &Address,
-        part: CheckpointPart,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.put_checkpoint(address, part)
-    }
-
-    fn checkpoints(
-        &self,
-        address: &Address,
-        at_or_before: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Checkpoint>>> {
-        self.inner.checkpoints(address, at_or_before, limit)
-    }
-
-    fn cut(&self, address: &Address, epoch: u64, base: Base) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.cut(address, epoch, base)
-    }
-
-    fn forks(
-        &self,
-        address: &Address,
-        below: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<ForkRef>>> {
-        self.inner.forks(address, below, limit)
-    }
-
-    fn trim_events(
-        &self,
-        address: &Address,
-        epoch: u64,
-        before: u64,
-    ) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.trim_events(address, epoch, before)
-    }
-
-    fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
-        self.inner.delete(address, epoch)
-    }
-
-    fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {
-        self.inner.collect(steps)
-    }
-
-    fn addresses(
-        &self,
-        after: Option<&Address>,
-        limit: usize,
-    ) -> BoxFuture<'_, StoreResult<Vec<Address>>> {
-        self.inner.addresses(after, limit)
-    }
+    svit_testkit::forward_to_store!(inner: insert_base load events blocks put_checkpoint checkpoints cut forks
+        trim_events delete collect addresses);
 }
