@@ -75,8 +75,8 @@
 //! Closures are counted by the engine, apart from values, up to once the limit, and three times the limit
 //! over 16 runs inside one another. Closures hold at most 256 values, 32 levels deep.
 //!
-//! Guests run on threads with a large stack of their own, a panic of the engine becomes an error, and the
-//! wall clock is a kill switch that leaves out waits for ports.
+//! Guests run on the calling thread, which gets a stack of 64 MiB for it unless 1 MiB of its own is left; a
+//! panic of the engine becomes an error, and the wall clock is a kill switch that leaves out waits for ports.
 //!
 //! # What it does not do
 //! No I/O, no randomness, no clock that a script can see, no modules and no macros. It does not commit, retry
@@ -97,10 +97,10 @@ mod error;
 mod front;
 mod lisp;
 mod script;
+mod stack;
 mod table;
 #[cfg(test)]
 mod tests;
-mod worker;
 
 pub use error::LispError;
 pub use lisp::{Lisp, check_source, standard_limits};

@@ -9,13 +9,13 @@ use crate::cache::Cache;
 use crate::engine::{self, Compiled};
 use crate::error::located;
 use crate::front::{Author, analyze};
-use crate::worker::{self, Lost};
+use crate::stack::{self, Lost};
 use crate::{LANGUAGE, LispError};
 
 /// Runs Svit Lisp.
 ///
-/// A program defines `(main input)`; each run gets a fresh interpreter, on a thread of this crate with a
-/// stack of its own, and what it makes is dropped with it. Ticks are charged to the host's meter, the
+/// A program defines `(main input)`; each run gets a fresh interpreter, on the calling thread, and what
+/// it makes is dropped with it. It gets a larger stack there if the thread's own may not do. Ticks are charged to the host's meter, the
 /// same number on every machine, build and run. Checked programs are kept by the digest of their text,
 /// up to a bound; cloning shares them.
 ///
@@ -42,12 +42,7 @@ impl Guest for Lisp {
     }
 
     fn check(&self, program: &Program, limits: &GuestLimits) -> Result<(), GuestError> {
-        let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
-        let name = program.name.clone();
-        settle(
-            &name,
-            worker::run(move || checked(&cache, &program, &limits).map(drop)),
-        )
+        checked(&self.cache, program, limits).map(drop)
     }
 
     fn run(
@@ -57,13 +52,9 @@ impl Guest for Lisp {
         host: Arc<dyn Host>,
         limits: &GuestLimits,
     ) -> Result<Value, GuestError> {
-        let (cache, program, limits) = (self.cache.clone(), program.clone(), limits.clone());
-        let name = program.name.clone();
-        let job = move || {
-            let compiled = checked(&cache, &program, &limits)?;
-            engine::run(&compiled, &program.name, input, host, &limits)
-        };
-        settle(&name, worker::run(job))
+        let compiled = checked(&self.cache, program, limits)?;
+        let run = || engine::run(&compiled, &program.name, input, host, limits);
+        settle(&program.name, stack::with(stack::RUN, run))
     }
 }
 
@@ -74,11 +65,6 @@ fn settle<T>(name: &str, result: Result<Result<T, GuestError>, Lost>) -> Result<
             GuestErrorKind::Panic,
             "engine_panic",
             "the engine failed inside; the interpreter was dropped",
-        ),
-        Err(Lost::NoThread) => (
-            GuestErrorKind::Limit,
-            "no_thread",
-            "no thread could be started for the guest",
         ),
         Err(Lost::TooDeep) => (
             GuestErrorKind::Limit,
@@ -106,8 +92,8 @@ fn checked(
     if let Some(compiled) = cache.get(&program.source, limits) {
         return Ok(compiled);
     }
-    let compiled = parse(&program.source, limits);
-    let compiled = Arc::new(compiled.map_err(|error| error.into_guest(&program.name))?);
+    let parse = || parse(&program.source, limits).map_err(|error| error.into_guest(&program.name));
+    let compiled = Arc::new(settle(&program.name, stack::with(stack::COMPILE, parse))?);
     cache.put(&program.source, limits, compiled.clone());
     Ok(compiled)
 }
@@ -135,14 +121,13 @@ pub fn standard_limits() -> GuestLimits {
     GuestLimits::default()
 }
 
-/// Checks a text as [`Guest::check`] does, on a thread with enough stack; `limits` bound it.
+/// Checks a text as [`Guest::check`] does, with enough stack; `limits` bound it.
 ///
 /// # Errors
 /// What is wrong with it, with a place.
 pub fn check_source(source: &str, limits: &GuestLimits) -> Result<(), LispError> {
-    let (source, limits) = (source.to_owned(), limits.clone());
     let start = Position { line: 1, column: 1 };
-    worker::run(move || parse(&source, &limits).map(drop)).unwrap_or_else(|_| {
+    stack::with(stack::COMPILE, || parse(source, limits).map(drop)).unwrap_or_else(|_| {
         Err(LispError::Syntax {
             at: start,
             code: "engine_panic",

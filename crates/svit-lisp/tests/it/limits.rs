@@ -418,6 +418,44 @@ fn the_deepest_nesting_of_runs_and_safe_calls_fits_the_stack() {
     assert_eq!(error.code.as_str(), "max_exec_depth");
 }
 
+const REENTERS: &str =
+    "(define (f n) (if (= n 0) (send! (port-call \"where\" 1)) (safe-call f (- n 1))))
+    (define (main input) (f 15))";
+
+#[test]
+fn a_run_takes_half_of_the_stack_that_is_kept_for_it_at_most() {
+    let measured = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(|| {
+            let mark = 0_u8;
+            let above = std::ptr::from_ref(&mark).addr() as i64;
+            let world = World::new(&Lisp::new(), value!({}), limits());
+            world.run(REENTERS, Value::Null).unwrap();
+            above - world.sent.lock().unwrap()[0].as_int().unwrap()
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+    // It ran in place, and even with unoptimized frames there is room for as much again.
+    assert!((1..512 << 10).contains(&measured), "{measured} bytes");
+}
+
+#[test]
+fn a_thread_with_a_small_stack_runs_everything() {
+    let small = std::thread::Builder::new().stack_size(192 << 10);
+    let thread = small.spawn(|| {
+        run(REENTERS, limits()).0.unwrap();
+        let nested = format!("{}1{}", "(+ ".repeat(60), ")".repeat(60));
+        run(&nested, limits()).0.unwrap();
+        svit_lisp::check_source(&whole(&nested), &limits()).unwrap();
+        run("(safe-call port-call \"broken\" 1)", limits())
+            .0
+            .unwrap_err();
+        run("(+ 1 2)", limits()).0.unwrap()
+    });
+    assert_eq!(thread.unwrap().join().unwrap(), Value::from(3));
+}
+
 #[test]
 fn runs_inside_a_run_share_its_memory() {
     let hold = "(define (grow xs n) (if (= n 0) xs (grow (list-push xs \"0123456789\") (- n 1))))";
