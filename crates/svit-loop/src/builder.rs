@@ -1,6 +1,7 @@
 //! `SvitBuilder`: describes a process with a loop around it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svit_model::Reasoner;
 use svit_ports::Ports;
@@ -9,6 +10,7 @@ use svit_tree::mount::MountProvider;
 use svit_txn::{DurableProcess, Limits, MemoryStore, ProcessBuilder};
 use svit_value::Value;
 
+use crate::budget::Budget;
 use crate::grants::Grants;
 use crate::{LoopError, Svit, ToolPolicy};
 
@@ -20,6 +22,7 @@ pub struct SvitBuilder {
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
     policy: ToolPolicy,
+    budget: Budget,
     grants: Grants,
     failure: Option<LoopError>,
 }
@@ -48,6 +51,7 @@ impl SvitBuilder {
             reasoner: None,
             instructions: None,
             policy: ToolPolicy::default(),
+            budget: Budget::default(),
             grants: Grants::default(),
             failure: None,
         }
@@ -98,6 +102,27 @@ impl SvitBuilder {
     /// What the model may do with its tools; everything if this is not called.
     pub fn tools(mut self, policy: ToolPolicy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// How many tokens one turn may use, as the provider counts them: requests and answers of all its
+    /// model calls together, also of those that were made before a restart. 2,000,000 by default.
+    ///
+    /// Looked at before each model call and each tool call: a turn that has used so many, and has not
+    /// answered, ends with the code `max_turn_tokens`. So the last call may go past it, and a provider
+    /// that counts nothing is not bounded by it. It is the host's, and no part of the process.
+    pub const fn max_turn_tokens(mut self, tokens: u64) -> Self {
+        self.budget.tokens = tokens;
+        self
+    }
+
+    /// How long one turn may be worked on, by the clock of this program: its model calls and tool
+    /// calls, and the waits between its attempts. 30 minutes by default; [`Duration::MAX`] is no bound.
+    ///
+    /// A turn that has taken so long ends at once with the code `max_turn_wall`, whatever it waits for;
+    /// what it has committed stays. The time is not stored: after a restart it is counted from 0.
+    pub const fn max_turn_wall(mut self, wall: Duration) -> Self {
+        self.budget.wall = wall;
         self
     }
 
@@ -169,6 +194,7 @@ impl SvitBuilder {
         let ports = self.grants.attach(&process).await?;
         let mut svit = Svit::new(process, self.reasoner, self.instructions, self.policy).await?;
         svit.ports = ports;
+        svit.budget = self.budget;
         Ok(svit)
     }
 }

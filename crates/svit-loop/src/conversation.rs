@@ -27,8 +27,18 @@ struct OpenTurn {
     turn: u64,
     steps: u64,
     tool_calls: u64,
+    tokens: u64,
     /// The calls of the newest answer.
     pending: Vec<Pending>,
+}
+
+/// What a turn has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) steps: u64,
+    pub(crate) tool_calls: u64,
+    /// As the provider counted them.
+    pub(crate) tokens: u64,
 }
 
 /// A tool call of the newest answer.
@@ -85,6 +95,7 @@ impl Conversation {
                     turn: body.count("turn")?,
                     steps: 0,
                     tool_calls: 0,
+                    tokens: 0,
                     pending: Vec::new(),
                 });
             }
@@ -123,7 +134,8 @@ impl Conversation {
 
     fn responded(&mut self, body: &Body<'_>) -> Result<(), LoopError> {
         let message = body.message("message")?;
-        self.usage += body.usage()?;
+        let usage = body.usage()?;
+        self.usage += usage;
         if let Some(open) = &mut self.open {
             open.steps = body.count("step")? + 1;
             let calls = message.tool_calls().cloned();
@@ -136,6 +148,7 @@ impl Conversation {
                 })
                 .collect();
             open.tool_calls += open.pending.len() as u64;
+            open.tokens = open.tokens.saturating_add(usage.total());
         }
         self.messages.push(message);
         Ok(())
@@ -223,10 +236,14 @@ impl Conversation {
         &self.messages
     }
 
-    /// Steps and tool calls of the open turn.
-    pub(crate) fn spent(&self) -> (u64, u64) {
+    /// What the open turn has cost so far.
+    pub(crate) fn spent(&self) -> Spent {
         let open = self.open.as_ref();
-        open.map_or((0, 0), |open| (open.steps, open.tool_calls))
+        open.map_or_else(Spent::default, |open| Spent {
+            steps: open.steps,
+            tool_calls: open.tool_calls,
+            tokens: open.tokens,
+        })
     }
 
     /// How often the turn of a message has failed so far.

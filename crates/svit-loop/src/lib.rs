@@ -30,8 +30,10 @@
 //! double from a quarter of a second up to 30 seconds, or as long as the provider asks. Then, and at
 //! once where another attempt could only repeat it, the message is given up: it moves to
 //! `/thread/dead`, and [`Outbox::recv`] returns [`LoopError::TurnFailed`]. Besides the codes of
-//! [`svit_model::ModelError`] there are `max_turn_steps`, `max_turn_tool_calls`, `cancelled`,
-//! `answer_cut` (the answer reached the bound on its length), `bad_message` (what was in the inbox is
+//! [`svit_model::ModelError`] there are those of a budget that is used up, `max_turn_steps` and
+//! `max_turn_tool_calls` (of [`Limits`](svit_txn::Limits), by default 64 and 128), `max_turn_tokens`
+//! and `max_turn_wall` ([of the host](SvitBuilder::max_turn_tokens), by default 2,000,000 and 30
+//! minutes); and `cancelled`, `answer_cut` (the answer reached the bound on its length), `bad_message` (what was in the inbox is
 //! no message of a user) and `too_large` (the store takes no answer of that size).
 //!
 //! # When the loop stops
@@ -39,6 +41,7 @@
 //! it (`superseded`), the store is damaged or stays away, or the loop's task has `ended`. A store that
 //! is away for a moment is waited for.
 
+mod budget;
 mod builder;
 mod conversation;
 mod error;

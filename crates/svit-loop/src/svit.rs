@@ -10,6 +10,7 @@ use svit_value::{Text, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use crate::budget::{Budget, Stopwatch};
 use crate::events::Events;
 use crate::inbox::Inbox;
 use crate::journal::Journal;
@@ -61,6 +62,7 @@ pub struct Svit {
     reasoner: Option<Reasoner>,
     instructions: Option<String>,
     policy: ToolPolicy,
+    pub(crate) budget: Budget,
     /// Those that are attached to the process.
     pub(crate) ports: Arc<Ports>,
     running: Mutex<Running>,
@@ -119,6 +121,7 @@ impl Svit {
             reasoner,
             instructions,
             policy,
+            budget: Budget::default(),
             ports: Arc::new(Ports::new()),
             running: Mutex::new(Running::Not(Box::new(journal))),
         })
@@ -187,6 +190,8 @@ impl Svit {
             reasoner,
             instructions: self.instructions.clone(),
             policy: self.policy.clone(),
+            budget: self.budget,
+            stopwatch: Stopwatch::default(),
             ports: self.ports.clone(),
             journal,
         };

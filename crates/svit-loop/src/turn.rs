@@ -134,18 +134,34 @@ impl Worker {
 
     fn check_budget(&self) -> Result<(), Failure> {
         let limits = self.process.limits();
-        let (steps, calls) = self.journal.conversation().spent();
-        if steps >= limits.max_turn_steps {
+        let spent = self.journal.conversation().spent();
+        if spent.steps >= limits.max_turn_steps {
             return Err(Failure::last(
                 "max_turn_steps",
-                format!("the turn took {steps} model calls, which is all that it may take"),
+                format!(
+                    "the turn took {} model calls, which is all that it may take",
+                    spent.steps
+                ),
             ));
         }
-        if calls > limits.max_turn_tool_calls {
+        if spent.tool_calls > limits.max_turn_tool_calls {
             let allowed = limits.max_turn_tool_calls;
             return Err(Failure::last(
                 "max_turn_tool_calls",
-                format!("the model made {calls} tool calls; {allowed} are allowed"),
+                format!(
+                    "the model made {} tool calls; {allowed} are allowed",
+                    spent.tool_calls
+                ),
+            ));
+        }
+        if spent.tokens >= self.budget.tokens {
+            let allowed = self.budget.tokens;
+            return Err(Failure::last(
+                "max_turn_tokens",
+                format!(
+                    "the turn used {} tokens; {allowed} are allowed",
+                    spent.tokens
+                ),
             ));
         }
         Ok(())

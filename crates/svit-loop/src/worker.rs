@@ -13,6 +13,7 @@ use svit_txn::{DurableProcess, Operation};
 use svit_value::{Map, Value};
 
 use crate::LoopError;
+use crate::budget::{Budget, Deadline, Stopwatch};
 use crate::failure::{Failure, TurnFailure};
 use crate::journal::{Journal, is_rejection, is_too_large, may_pass};
 use crate::shared::{Progress, Shared};
@@ -38,6 +39,8 @@ pub(crate) struct Worker {
     pub(crate) reasoner: Reasoner,
     pub(crate) instructions: Option<String>,
     pub(crate) policy: ToolPolicy,
+    pub(crate) budget: Budget,
+    pub(crate) stopwatch: Stopwatch,
     pub(crate) ports: Arc<Ports>,
     pub(crate) journal: Journal,
 }
@@ -130,8 +133,22 @@ impl Worker {
         Ok(matches!(self.waiting()?, Some((oldest, _)) if oldest == turn))
     }
 
-    /// Works on a message until it is answered or given up, or the turn failed for now.
+    /// Works on a message, and counts the time that it takes.
     async fn attend(&mut self, turn: u64, message: Value) -> Result<(), LoopError> {
+        let deadline = self.stopwatch.deadline(turn, self.budget.wall);
+        let begun = tokio::time::Instant::now();
+        let attended = self.work_on(turn, message, deadline).await;
+        self.stopwatch.add(begun.elapsed());
+        attended
+    }
+
+    /// Works on a message until it is answered or given up, or the turn failed for now.
+    async fn work_on(
+        &mut self,
+        turn: u64,
+        message: Value,
+        deadline: Deadline,
+    ) -> Result<(), LoopError> {
         let span = tracing::info_span!("turn", address = %self.process.address(), turn);
         let shared = self.shared.clone();
         let ended = {
@@ -139,6 +156,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = shared.cancelled(turn) => Err(Failure::cancelled()),
+                () = deadline.passed() => Err(deadline.failure()),
                 ended = turning => ended,
             }
         };
@@ -153,11 +171,16 @@ impl Worker {
         if !self.is_waiting(turn)? {
             return Ok(());
         }
-        self.failed(turn, failure).await
+        self.failed(turn, failure, deadline).await
     }
 
     /// Records that a turn failed; then gives its message up, or waits before the next attempt.
-    async fn failed(&mut self, turn: u64, failure: TurnFailure) -> Result<(), LoopError> {
+    async fn failed(
+        &mut self,
+        turn: u64,
+        failure: TurnFailure,
+        deadline: Deadline,
+    ) -> Result<(), LoopError> {
         let attempt = self.journal.conversation().failures(turn) + 1;
         let is_final = failure.is_final || attempt >= self.process.limits().max_turn_attempts;
         tracing::warn!(
@@ -185,7 +208,8 @@ impl Worker {
             let shared = self.shared.clone();
             tokio::select! {
                 () = tokio::time::sleep(backoff(attempt).max(asked)) => {}
-                // Seen again, and acted on, where the next attempt would begin.
+                // These are seen again, and acted on, where the next attempt would begin.
+                () = deadline.passed() => {}
                 () = shared.cancelled(turn) => {}
             }
         }

@@ -181,10 +181,11 @@ fn failures_are_counted_until_the_turn_ends() {
 #[test]
 fn what_a_turn_spent_and_the_thread_used() {
     let conversation = told("start 1\nanswer 0 2\nend 0 0\nend 0 1\nfail 1\nanswer 1 3");
-    assert_eq!(conversation.spent(), (2, 5));
+    let spent = conversation.spent();
+    assert_eq!((spent.steps, spent.tool_calls, spent.tokens), (2, 5, 22));
     assert_eq!(conversation.usage().total(), 22);
     let next = told("start 1\nanswer 0 2\ngive-up 1\nstart 2");
-    assert_eq!(next.spent(), (0, 0), "a budget is one turn's");
+    assert_eq!(next.spent(), Spent::default(), "a budget is one turn's");
     assert_eq!(next.usage().total(), 11);
 }
 

@@ -91,6 +91,8 @@ pub(crate) async fn svit(
 ) -> Result<Svit, LoopError> {
     Svit::persisted(process)?
         .reasoner(reasoner(provider))
+        // A paused clock jumps ahead while a guest runs on its own thread.
+        .max_turn_wall(std::time::Duration::MAX)
         .build()
         .await
 }

@@ -70,7 +70,7 @@ async fn never() {
     std::future::pending().await
 }
 
-async fn hangs(store: Arc<FaultyStore>) {
+pub(crate) async fn hangs(store: Arc<FaultyStore>) {
     while store.hanging() == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

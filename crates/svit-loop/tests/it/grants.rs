@@ -102,6 +102,7 @@ async fn run(process: DurableProcess, asked: &Asked, model: Scripted) -> Durable
         .unwrap()
         .ports(ports(asked))
         .reasoner(reasoner(model))
+        .max_turn_wall(Duration::MAX)
         .build()
         .await
         .unwrap();

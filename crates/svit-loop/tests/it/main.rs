@@ -1,6 +1,7 @@
 //! The loop as its users and their accidents see it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod budgets;
 mod common;
 mod crash;
 mod grants;
