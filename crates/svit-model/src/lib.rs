@@ -59,8 +59,12 @@
 //! # Features
 //! `providers` (default): real providers over HTTP, which brings in an HTTP client and TLS.
 
+#[cfg(feature = "providers")]
+mod anthropic;
 mod error;
 mod event;
+#[cfg(feature = "providers")]
+mod http;
 mod message;
 #[cfg(feature = "providers")]
 mod openai;
@@ -69,6 +73,8 @@ mod retry;
 mod scripted;
 mod tool;
 
+#[cfg(feature = "providers")]
+pub use anthropic::Anthropic;
 pub use error::{ErrorSource, ModelError, TransientCause};
 pub use event::{FinishReason, ModelEvent, ModelResponse, ModelStream, Usage, collect};
 pub use message::{ContentPart, Message, MessageId, Role};

@@ -9,13 +9,9 @@
 //! are not let through.
 
 mod chat;
-mod endpoint;
 mod failure;
-mod redact;
 mod request;
 mod responses;
-mod retry_after;
-mod silence;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -24,7 +20,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt, stream};
 use genai::adapter::AdapterKind;
 use genai::resolver::{AuthData, Endpoint as GenaiEndpoint};
 use genai::{ModelIden, ServiceTarget};
@@ -32,13 +27,22 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::ModelError;
 use crate::event::ModelStream;
+use crate::http::answer::begin;
+use crate::http::endpoint::{Endpoint, Form};
+use crate::http::redact::Redact;
+use crate::http::remote::{check_key, client};
 use crate::provider::{BoxFuture, ModelLimits, ModelRequest, Provider};
-use endpoint::Endpoint;
-use redact::Redact;
 use transport::{Call, Reader};
 
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 const URL_VARIABLE: &str = "OPENAI_BASE_URL";
+const FORM: Form = Form {
+    standard: "https://api.openai.com/v1/",
+    example: "http://127.0.0.1:8080/v1",
+    // Compatible servers have no common one.
+    version: None,
+    surplus: &["/chat/completions", "/responses"],
+};
 
 /// OpenAI, or a server compatible with it.
 ///
@@ -88,7 +92,7 @@ impl OpenAI {
     pub fn new(key: impl Into<SecretString>) -> Self {
         Self {
             key: key.into(),
-            endpoint: Ok(Endpoint::standard()),
+            endpoint: Ok(Endpoint::standard(&FORM)),
             wire: None,
             streaming: true,
             keep_reasoning: None,
@@ -133,7 +137,7 @@ impl OpenAI {
     /// A URL that is none shows as [`ModelError::Invalid`] when the model is asked.
     #[must_use]
     pub fn base_url(mut self, url: impl AsRef<str>) -> Self {
-        self.endpoint = Endpoint::parse(url.as_ref());
+        self.endpoint = Endpoint::parse(url.as_ref(), &FORM);
         self
     }
 
@@ -197,17 +201,7 @@ impl OpenAI {
     }
 
     fn make_client(&self) -> Result<genai::Client, ModelError> {
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(self.idle_timeout.min(Duration::from_secs(30)))
-            .read_timeout(self.idle_timeout)
-            // A redirect would turn the POST into a GET, or carry the conversation elsewhere.
-            .redirect(reqwest::redirect::Policy::none());
-        if !self.environment_proxies {
-            builder = builder.no_proxy();
-        }
-        let client = builder
-            .build()
-            .map_err(|error| ModelError::invalid(format!("no HTTP client: {error}")))?;
+        let client = client(self.idle_timeout, self.environment_proxies)?;
         genai::Client::builder()
             .with_reqwest(client)
             .build()
@@ -219,16 +213,7 @@ impl OpenAI {
             return Err(ModelError::NoRuntime);
         }
         let endpoint = self.endpoint.clone()?;
-        if !self
-            .key
-            .expose_secret()
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic())
-        {
-            return Err(ModelError::Authentication {
-                detail: "a key holds visible ASCII characters only; this one holds others".into(),
-            });
-        }
+        check_key(&self.key)?;
         let wire = self.wire(&endpoint);
         let sealed = wire == Wire::Responses
             && self
@@ -252,7 +237,7 @@ impl OpenAI {
                 Wire::Chat => Reader::Chat(chat::ChatReader::default()),
                 Wire::Responses => Reader::Responses(responses::ResponsesReader::default()),
             },
-            redact: Redact::new(&self.key, &endpoint),
+            redact: Redact::new(Some(&self.key), &endpoint),
         };
         tracing::debug!(
             model = %request.model,
@@ -274,15 +259,6 @@ impl OpenAI {
             "model answers"
         );
         answer
-    }
-}
-
-/// The stream once its first event is there; an error before it is the call's.
-async fn begin(mut stream: ModelStream) -> Result<ModelStream, ModelError> {
-    match stream.next().await {
-        Some(Ok(first)) => Ok(Box::pin(stream::iter([Ok(first)]).chain(stream))),
-        Some(Err(error)) => Err(error),
-        None => Err(ModelError::broken("the stream ended before it began")),
     }
 }
 

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use serde_json::Value as Json;
 
-use super::failure::Report;
-use super::redact::Redact;
 use super::request::CHAT_REASONING;
 use super::responses::tokens;
 use crate::error::ModelError;
 use crate::event::{FinishReason, ModelEvent, Usage};
+use crate::http::failure::Report;
+use crate::http::redact::Redact;
 use crate::message::ContentPart;
 use crate::tool::ToolCall;
 

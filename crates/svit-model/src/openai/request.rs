@@ -9,9 +9,9 @@ use svit_value::Value;
 
 use super::Wire;
 use crate::error::ModelError;
+use crate::http::content::{arguments, check, json, shown, unsealed};
 use crate::message::{ContentPart, Message, Role};
 use crate::provider::ModelRequest;
-use crate::tool::{ToolCall, ToolResult};
 
 /// An output item of the Responses API, kept whole.
 pub(super) const RESPONSES_ITEM: &str = "openai.responses.item";
@@ -39,13 +39,7 @@ pub(super) fn build(
     wire: Wire,
     sealed_reasoning: bool,
 ) -> Result<(ChatRequest, ChatOptions), ModelError> {
-    if request.model.is_empty() {
-        return Err(ModelError::invalid("the model's name is empty"));
-    }
-    if request.messages.is_empty() {
-        return Err(ModelError::invalid("there are no messages"));
-    }
-    request.messages.iter().try_for_each(check)?;
+    check(request)?;
 
     let mut chat = ChatRequest {
         system: request.system.clone(),
@@ -75,7 +69,6 @@ pub(super) fn build(
     if !request.tools.is_empty() {
         let mut tools = Vec::with_capacity(request.tools.len());
         for tool in &request.tools {
-            tool.check()?;
             tools.push(
                 Tool::new(tool.name.as_str())
                     .with_description(tool.description.as_str())
@@ -96,32 +89,6 @@ pub(super) fn build(
         options = options.with_max_tokens(most);
     }
     Ok((chat, options))
-}
-
-/// Parts stand in messages of their role only: elsewhere they would be dropped without a word.
-fn check(message: &Message) -> Result<(), ModelError> {
-    for part in &message.parts {
-        let right = match part {
-            ContentPart::Text(_) => message.role != Role::Tool,
-            ContentPart::ToolCall(_) | ContentPart::Opaque { .. } => {
-                message.role == Role::Assistant
-            }
-            ContentPart::ToolResult(_) => message.role == Role::Tool,
-        };
-        if !right {
-            let name = match part {
-                ContentPart::Text(_) => "text",
-                ContentPart::ToolCall(_) => "a tool call",
-                ContentPart::ToolResult(_) => "a tool result",
-                ContentPart::Opaque { .. } => "an opaque part",
-            };
-            return Err(ModelError::invalid(format!(
-                "a message of role {} holds {name}",
-                message.role
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn chat_message(message: &Message) -> Result<ChatMessage, ModelError> {
@@ -183,46 +150,4 @@ fn responses_items(message: &Message, input: &mut Vec<Json>) -> Result<(), Model
         }
     }
     Ok(())
-}
-
-/// A call's arguments for the history. Servers parse them, so malformed ones are wrapped, not repeated.
-fn arguments(call: &ToolCall) -> Result<Json, ModelError> {
-    match &call.arguments {
-        Value::Map(_) => json(&call.arguments),
-        other => Ok(json!({"malformed_arguments": json(other)?})),
-    }
-}
-
-/// A tool's result as the model sees it.
-fn shown(result: &ToolResult) -> String {
-    let content = &result.content;
-    match (content, result.is_error) {
-        (Value::Text(text), false) => text.as_str().to_owned(),
-        (content, false) => content
-            .to_json()
-            .unwrap_or_else(|error| format!("This value cannot be shown: {error}.")),
-        (content, true) => match json(content) {
-            Ok(content) => json!({"error": content}).to_string(),
-            Err(error) => format!("This error cannot be shown: {error}."),
-        },
-    }
-}
-
-/// An item of the wire as a value. One that no value can hold is kept as its text.
-pub(super) fn sealed(item: &Json) -> Value {
-    let text = item.to_string();
-    Value::from_json(&text).unwrap_or_else(|_| Value::from(text))
-}
-
-fn unsealed(data: &Value) -> Result<Json, ModelError> {
-    match data {
-        Value::Text(text) => serde_json::from_str(text.as_str())
-            .map_err(|error| ModelError::invalid(format!("an opaque part is not JSON: {error}"))),
-        data => json(data),
-    }
-}
-
-fn json(value: &Value) -> Result<Json, ModelError> {
-    serde_json::to_value(value)
-        .map_err(|error| ModelError::invalid(format!("a value has no JSON form: {error}")))
 }

@@ -7,11 +7,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::Value as Json;
 
-use super::failure::Report;
-use super::redact::Redact;
-use super::request::{RESPONSES_ITEM, sealed};
+use super::request::RESPONSES_ITEM;
 use crate::error::ModelError;
 use crate::event::{FinishReason, ModelEvent, Usage};
+use crate::http::content::sealed;
+use crate::http::failure::Report;
+use crate::http::redact::Redact;
 use crate::message::ContentPart;
 use crate::tool::ToolCall;
 

@@ -58,7 +58,7 @@ fn base_urls_are_made_joinable_or_refused() {
         ("http://h/v1?api-version=1", "http://h/v1/?api-version=1"),
     ] {
         assert_eq!(
-            Endpoint::parse(text).unwrap().joinable(),
+            Endpoint::parse(text, &FORM).unwrap().joinable(),
             expected,
             "{text}"
         );
@@ -73,12 +73,12 @@ fn base_urls_are_made_joinable_or_refused() {
         "http://h/v1/chat/completions",
         "http://h/v1/responses/",
     ] {
-        let error = Endpoint::parse(text).unwrap_err();
+        let error = Endpoint::parse(text, &FORM).unwrap_err();
         assert_eq!(error.code(), "invalid", "{text}");
         assert!(!error.to_string().contains("pass@"), "{error}");
     }
     assert!(
-        !Endpoint::parse("http://h/v1?token=t")
+        !Endpoint::parse("http://h/v1?token=t", &FORM)
             .unwrap()
             .shown()
             .contains("token")
@@ -192,7 +192,7 @@ proptest! {
     fn whatever_a_server_sends_there_is_one_end_or_an_error(
         events in prop::collection::vec(event(), 0..6),
     ) {
-        let redact = Redact::new(&SecretString::from("key"), &Endpoint::standard());
+        let redact = Redact::new(Some(&SecretString::from("key")), &Endpoint::standard(&FORM));
         let mut chat = chat::ChatReader::default();
         let mut responses = responses::ResponsesReader::default();
         for event in &events {

@@ -12,14 +12,12 @@ use serde_json::Value as Json;
 
 use super::chat::ChatReader;
 use super::failure::from_genai;
-use super::redact::Redact;
 use super::responses::ResponsesReader;
-use super::silence::{in_silence, silent};
 use crate::error::ModelError;
 use crate::event::{ModelEvent, ModelStream};
-
-/// The largest answer, in octets on the wire.
-const LARGEST: u64 = 64 << 20;
+use crate::http::frames::LARGEST;
+use crate::http::redact::Redact;
+use crate::http::silence::{in_silence, silent};
 
 /// Everything that a call needs.
 pub(super) struct Call {

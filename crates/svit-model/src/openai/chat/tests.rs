@@ -4,10 +4,11 @@ use secrecy::SecretString;
 use serde_json::json;
 
 use super::*;
-use crate::openai::endpoint::Endpoint;
+use crate::http::endpoint::Endpoint;
+use crate::openai::FORM;
 
 fn read(chunks: &[Json]) -> Result<Vec<ModelEvent>, ModelError> {
-    let redact = Redact::new(&SecretString::from("key"), &Endpoint::standard());
+    let redact = Redact::new(Some(&SecretString::from("key")), &Endpoint::standard(&FORM));
     let mut reader = ChatReader::default();
     let mut out = VecDeque::new();
     for chunk in chunks {

@@ -46,13 +46,13 @@ impl Subscriber for Silence {
 }
 
 /// Runs something whose log lines nobody may see.
-pub(super) fn in_silence<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn in_silence<T>(run: impl FnOnce() -> T) -> T {
     static SILENCE: OnceLock<Dispatch> = OnceLock::new();
     with_default(SILENCE.get_or_init(|| Dispatch::new(Silence)), run)
 }
 
 /// Runs a future whose log lines nobody may see.
-pub(super) async fn silent<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn silent<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     poll_fn(|context| in_silence(|| future.as_mut().poll(context))).await
 }

@@ -17,27 +17,28 @@ const SHORTEST: usize = 4;
 
 /// Takes secrets out of texts from outside, and cuts them.
 #[derive(Clone)]
-pub(super) struct Redact {
-    key: SecretString,
+pub(crate) struct Redact {
+    key: Option<SecretString>,
     endpoint: Endpoint,
 }
 
 impl Redact {
-    pub(super) fn new(key: &SecretString, endpoint: &Endpoint) -> Self {
+    pub(crate) fn new(key: Option<&SecretString>, endpoint: &Endpoint) -> Self {
         Self {
-            key: key.clone(),
+            key: key.cloned(),
             endpoint: endpoint.clone(),
         }
     }
 
     /// The base URL for errors.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.endpoint.shown().to_owned()
     }
 
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        let secrets = [Some(self.key.expose_secret()), self.endpoint.query()];
+        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        let secrets = [key, self.endpoint.query()];
         for secret in secrets
             .into_iter()
             .flatten()
@@ -52,7 +53,7 @@ impl Redact {
     }
 
     /// The error's whole chain as text.
-    pub(super) fn source(&self, error: &dyn Error) -> ErrorSource {
+    pub(crate) fn source(&self, error: &dyn Error) -> ErrorSource {
         Arc::new(self.cause(error, 0))
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 
 /// The wait that the server asks for.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
             .get(name)
