@@ -58,17 +58,19 @@
 //! - [`PortDescriptor`], [`Effect`], [`PortLimits`]: what a port says about itself;
 //! - [`PortContext`], [`CommittedState`]: what a port can see;
 //! - [`Ports`]: the ports of one process, their manuals, and the dispatch;
+//! - [`http`]: the port for HTTP requests, within an allowlist;
 //! - [`ValueMount`] and, on Unix, `FolderMount`: resources to be attached below `/mounts`;
 //! - [`PortError`].
 //!
 //! # What it does not do
-//! It opens no socket and brings no ports of its own. It does not check inputs against the JSON
-//! Schemas of a manual, which are for the caller to read; a port checks its own input. It sets no
-//! timers and knows no runtime: dropping a dispatch cancels it.
+//! It opens no socket but in `ReqwestHttpTransport`, with the feature `http`. It does not check inputs
+//! against the JSON Schemas of a manual, which are for the caller to read; a port checks its own
+//! input. The dispatch sets no timers and knows no runtime: dropping it cancels the call.
 
 mod context;
 mod descriptor;
 mod error;
+pub mod http;
 mod mounts;
 mod port;
 mod ports;

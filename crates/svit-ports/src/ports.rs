@@ -65,6 +65,17 @@ impl Ports {
         self
     }
 
+    /// With one more port, or with the reason why there is none as the error of the set.
+    pub(crate) fn port_or_failure(mut self, port: Result<impl Port + 'static, PortError>) -> Self {
+        match port {
+            Ok(port) => self.port(port),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                self
+            }
+        }
+    }
+
     fn add(&mut self, port: Arc<dyn Port>) -> Result<(), PortError> {
         let descriptor = port.descriptor();
         descriptor.check()?;

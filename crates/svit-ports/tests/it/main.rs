@@ -1,11 +1,14 @@
-//! The mounts that come with svit against the contract of mounts, and the suite of ports against ports
-//! that keep theirs and ports that do not.
+//! The mounts and ports that come with svit against their contracts, and the suite of ports against
+//! ports that keep theirs and ports that do not.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use svit_ports::{BoxFuture, Port, PortContext, PortDescriptor, PortFailure, ValueMount};
 use svit_testkit::conformance;
 use svit_tree::mount::Grant;
 use svit_value::{Value, value};
+
+#[cfg(feature = "http")]
+mod http;
 
 #[test]
 fn a_value_conforms() {
