@@ -6,13 +6,23 @@ use svit_model::{Message, ToolCall, ToolResult, Usage};
 use svit_txn::ThreadEvent;
 
 use crate::LoopError;
+use crate::context::{Room, may_begin, newest, tokens_of, tokens_of_told};
 use crate::thread::{Body, CallSite, kind};
 
 /// The messages of a thread, and the turn that is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// Whole steps: every tool call is followed by its result.
+    /// Whole steps: every tool call is followed by its result. What was compacted is not here; its
+    /// summary is the first.
     messages: Vec<Message>,
+    /// Where each message comes from.
+    origins: Vec<Origin>,
+    /// What the provider counted for the newest answer.
+    counted: Option<Counted>,
+    /// The number of the event that started the newest turn.
+    turn_started: u64,
+    /// The number of the first event that has more to tell than the summary.
+    keep_from: u64,
     open: Option<OpenTurn>,
     usage: Usage,
     /// How often the turn of each message failed; only messages that still wait matter.
@@ -21,10 +31,40 @@ pub(crate) struct Conversation {
     ended: Option<u64>,
 }
 
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    /// The event that completed it; none for a summary.
+    event: Option<u64>,
+    /// The event that started its turn.
+    turn_started: u64,
+}
+
+/// How many tokens so many messages take, the frame included.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    tokens: u64,
+    messages: usize,
+}
+
+/// Messages that a summary is to stand for, and where they end.
+#[derive(Debug, PartialEq)]
+pub(crate) struct OlderPart {
+    /// In order, an earlier summary included.
+    pub(crate) messages: Vec<Message>,
+    /// The number of the event that made the first message behind them.
+    pub(crate) before: u64,
+    /// The number of the first event that is needed beside the summary: where the turn began in which
+    /// they end.
+    pub(crate) keep_from: u64,
+}
+
 /// A turn that has started and not ended.
 #[derive(Debug)]
 struct OpenTurn {
     turn: u64,
+    /// The event with its message.
+    question: Option<u64>,
     steps: u64,
     tool_calls: u64,
     tokens: u64,
@@ -89,18 +129,26 @@ impl Conversation {
         let body = Body::of(event);
         match &*event.kind {
             kind::TURN_STARTED => {
-                self.close();
+                self.close(event.seq);
                 self.failures.clear();
+                self.turn_started = event.seq;
                 self.open = Some(OpenTurn {
                     turn: body.count("turn")?,
+                    question: None,
                     steps: 0,
                     tool_calls: 0,
                     tokens: 0,
                     pending: Vec::new(),
                 });
             }
-            kind::MESSAGE_ACCEPTED => self.messages.push(body.message("message")?),
-            kind::MODEL_RESPONDED => self.responded(&body)?,
+            kind::MESSAGE_ACCEPTED => {
+                if let Some(open) = &mut self.open {
+                    open.question = Some(event.seq);
+                }
+                self.push(body.message("message")?, event.seq);
+            }
+            kind::MODEL_RESPONDED => self.responded(&body, event.seq)?,
+            kind::CONTEXT_COMPACTED => self.compacted(&body)?,
             kind::TOOL_STARTED => {
                 let site = body.site()?;
                 if let Some(pending) = self.pending_mut(site) {
@@ -116,12 +164,12 @@ impl Conversation {
                     pending.called.get_or_insert_with(|| name.to_owned());
                 }
             }
-            kind::TOOL_FINISHED => self.finished(body.site()?, body.result()?),
-            kind::TURN_FINISHED => self.end(body.count("turn")?),
+            kind::TOOL_FINISHED => self.finished(body.site()?, body.result()?, event.seq),
+            kind::TURN_FINISHED => self.end(body.count("turn")?, event.seq),
             kind::TURN_FAILED => {
                 let turn = body.count("turn")?;
                 if body.flag("final")? {
-                    self.end(turn);
+                    self.end(turn, event.seq);
                 } else {
                     *self.failures.entry(turn).or_default() += 1;
                 }
@@ -132,25 +180,74 @@ impl Conversation {
         Ok(())
     }
 
-    fn responded(&mut self, body: &Body<'_>) -> Result<(), LoopError> {
+    fn push(&mut self, message: Message, event: u64) {
+        self.messages.push(message);
+        self.origins.push(Origin {
+            event: Some(event),
+            turn_started: self.turn_started,
+        });
+    }
+
+    /// Puts a summary in place of the messages before an event; but what the open turn was asked
+    /// stays as it was asked.
+    fn compacted(&mut self, body: &Body<'_>) -> Result<(), LoopError> {
+        let before = body.count("before")?;
+        let summary = body.text("summary")?;
+        let usage = body.usage()?;
+        let question = self.open.as_ref().and_then(|open| open.question);
+        let messages = std::mem::take(&mut self.messages);
+        let origins = std::mem::take(&mut self.origins);
+        self.messages.push(Message::user(format!(
+            "This stands for the conversation so far:\n<summary>\n{summary}\n</summary>"
+        )));
+        self.origins.push(Origin {
+            event: None,
+            turn_started: self.turn_started,
+        });
+        for (message, origin) in messages.into_iter().zip(origins) {
+            let is_newer = origin.event.is_some_and(|event| event >= before);
+            if is_newer || (origin.event.is_some() && origin.event == question) {
+                self.messages.push(message);
+                self.origins.push(origin);
+            }
+        }
+        self.counted = None;
+        self.keep_from = body.count("keep_from")?;
+        // Older events may be gone by now, and their tokens with them.
+        self.usage = body.thread_usage()?;
+        let turn = body.count("turn")?;
+        if let Some(open) = self.open.as_mut().filter(|open| open.turn == turn) {
+            open.tokens = open.tokens.saturating_add(usage.total());
+        }
+        Ok(())
+    }
+
+    fn responded(&mut self, body: &Body<'_>, event: u64) -> Result<(), LoopError> {
         let message = body.message("message")?;
         let usage = body.usage()?;
         self.usage += usage;
-        if let Some(open) = &mut self.open {
-            open.steps = body.count("step")? + 1;
-            let calls = message.tool_calls().cloned();
-            open.pending = calls
-                .map(|call| Pending {
-                    call,
-                    started: false,
-                    called: None,
-                    result: None,
-                })
-                .collect();
-            open.tool_calls += open.pending.len() as u64;
-            open.tokens = open.tokens.saturating_add(usage.total());
-        }
-        self.messages.push(message);
+        // Without the beginning of its turn, which was forgotten, it would have no results.
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        open.steps = body.count("step")? + 1;
+        let calls = message.tool_calls().cloned();
+        open.pending = calls
+            .map(|call| Pending {
+                call,
+                started: false,
+                called: None,
+                result: None,
+            })
+            .collect();
+        open.tool_calls += open.pending.len() as u64;
+        open.tokens = open.tokens.saturating_add(usage.total());
+        let tokens = usage.input_tokens.saturating_add(tokens_of(&message));
+        self.push(message, event);
+        self.counted = (usage.input_tokens > 0).then_some(Counted {
+            tokens,
+            messages: self.messages.len(),
+        });
         Ok(())
     }
 
@@ -160,7 +257,7 @@ impl Conversation {
         open.pending.get_mut(usize::try_from(site.index).ok()?)
     }
 
-    fn finished(&mut self, site: CallSite, result: ToolResult) {
+    fn finished(&mut self, site: CallSite, result: ToolResult, event: u64) {
         let Some(pending) = self.pending_mut(site) else {
             return;
         };
@@ -169,19 +266,20 @@ impl Conversation {
             && open.pending.iter().all(|call| call.result.is_some())
         {
             let results = open.pending.drain(..).filter_map(|call| call.result);
-            self.messages.push(Message::tool(results));
+            let results = Message::tool(results);
+            self.push(results, event);
         }
     }
 
-    fn end(&mut self, turn: u64) {
+    fn end(&mut self, turn: u64, event: u64) {
         self.failures.remove(&turn);
         self.ended = self.ended.max(Some(turn));
-        self.close();
+        self.close(event);
     }
 
     /// Ends the open turn. Calls that were never run get a result that says so, since a model
     /// refuses a call without one.
-    fn close(&mut self) {
+    fn close(&mut self, event: u64) {
         if let Some(open) = self.open.take()
             && !open.pending.is_empty()
         {
@@ -193,7 +291,8 @@ impl Conversation {
                         ToolResult::error(call.id, "not run: the turn had ended")
                     })
                 });
-            self.messages.push(Message::tool(results));
+            let results = Message::tool(results);
+            self.push(results, event);
         }
     }
 
@@ -234,6 +333,54 @@ impl Conversation {
     /// The messages for the model.
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// About how many tokens a request with all messages takes, in a frame of so many.
+    pub(crate) fn tokens(&self, frame: u64) -> u64 {
+        let (known, from) = self
+            .counted
+            .map_or((frame, 0), |counted| (counted.tokens, counted.messages));
+        let added = self.messages[from.min(self.messages.len())..].iter();
+        added.map(tokens_of).fold(known, u64::saturating_add)
+    }
+
+    /// The messages that are to be compacted to make room, if there are any that can be: not the
+    /// newest step, nor what the open turn was asked, nor a summary alone.
+    pub(crate) fn older_part(&self, room: Room) -> Option<OlderPart> {
+        let question = self.open.as_ref().and_then(|open| open.question);
+        let tells = |origin: &Origin| origin.event.is_some() && origin.event != question;
+        let newest = newest(&self.messages, room.keep);
+        let mut end = None;
+        let mut taken = 0;
+        let mut sum = 0_u64;
+        for at in 1..=newest {
+            sum = sum.saturating_add(tokens_of_told(&self.messages[at - 1]));
+            taken += usize::from(tells(&self.origins[at - 1]));
+            // At least something, however long.
+            if sum > room.take && end.is_some() {
+                break;
+            }
+            let ends = self.messages.get(at).is_none_or(may_begin);
+            if taken > 0 && ends {
+                end = Some(at);
+            }
+        }
+        let end = end?;
+        let first = self.origins.get(end)?;
+        let mut keep_from = first.turn_started;
+        if self.open.is_some() {
+            keep_from = keep_from.min(self.turn_started);
+        }
+        Some(OlderPart {
+            messages: self.messages[..end].to_vec(),
+            before: first.event?,
+            keep_from,
+        })
+    }
+
+    /// The number of the first event that has more to tell than the newest summary.
+    pub(crate) const fn keep_from(&self) -> u64 {
+        self.keep_from
     }
 
     /// What the open turn has cost so far.

@@ -150,6 +150,7 @@ impl Journal {
             }
         }
         self.shared.set_usage(self.conversation.usage());
+        self.shared.set_keep_from(self.conversation.keep_from());
         Ok(())
     }
 }

@@ -21,9 +21,16 @@
 //! - [`LoopError`].
 //!
 //! # What it does not do
-//! It knows no provider's wire format (`svit-model`) and no store (`svit-txn` and above). It does not
-//! shorten a conversation that outgrows the model's window: such a turn fails with the code
-//! `context_too_long`.
+//! It knows no provider's wire format (`svit-model`) and no store (`svit-txn` and above).
+//!
+//! # Long conversations
+//! When a request is about to fill three quarters of the model's window, or is refused as too long, the
+//! loop has the same model summarize the older part, in one call without tools and of bounded length,
+//! and records that as `context.compacted`. The model then sees the summary, the message that it works
+//! on as it was asked, and the newest messages, about a quarter of the window; calls and their results
+//! stay together. People still see everything: what was compacted stays in the thread until
+//! [`Svit::trim_compacted`] forgets it. If no summary can be had, the turn fails with the code
+//! `context_too_long`, and is tried again like any turn whose model failed.
 //!
 //! # How a turn ends without an answer
 //! A model or a network that fails is tried again, `max_turn_attempts` times in all, after waits that
@@ -43,6 +50,8 @@
 
 mod budget;
 mod builder;
+mod compaction;
+mod context;
 mod conversation;
 mod error;
 mod events;

@@ -109,7 +109,9 @@ pub(crate) async fn answer(
                 newest_first: false,
             };
             let responded = process.events(query).await?;
-            let Some(responded) = responded.first() else {
+            // It may have been forgotten, and then the next one is not it.
+            let answers = |event: &&ThreadEvent| event.seq == query.from;
+            let Some(responded) = responded.first().filter(answers) else {
                 return Ok(None);
             };
             let message = Body::of(responded).message("message")?;

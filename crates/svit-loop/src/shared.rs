@@ -1,6 +1,6 @@
 //! What the handles of one `Svit` share: who still holds an inbox, and what the loop is doing.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use svit_model::Usage;
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) deltas: broadcast::Sender<PlacedDelta>,
     progress: watch::Sender<Progress>,
     usage: Mutex<Usage>,
+    /// The first event that has more to tell than the newest summary.
+    keep_from: AtomicU64,
 }
 
 impl Shared {
@@ -59,6 +61,7 @@ impl Shared {
             deltas: broadcast::Sender::new(DELTAS),
             progress: watch::Sender::new(Progress::Idle),
             usage: Mutex::default(),
+            keep_from: AtomicU64::new(0),
         }
     }
 
@@ -129,6 +132,14 @@ impl Shared {
 
     pub(crate) fn usage(&self) -> Usage {
         *self.usage_mut()
+    }
+
+    pub(crate) fn set_keep_from(&self, event: u64) {
+        self.keep_from.store(event, Ordering::SeqCst);
+    }
+
+    pub(crate) fn keep_from(&self) -> u64 {
+        self.keep_from.load(Ordering::SeqCst)
     }
 }
 

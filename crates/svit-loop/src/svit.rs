@@ -320,6 +320,24 @@ impl Svit {
         Ok(self.process.fork(address).await?)
     }
 
+    /// Forgets the events of the thread that a summary stands for by now, and never more: what the
+    /// loop would need to go on stays. Returns the number of the first event that stays for that
+    /// reason; 0 if nothing was compacted yet. O(what is forgotten).
+    ///
+    /// Answers among them can be read no more, neither with [`outbox_from`](Self::outbox_from) nor with
+    /// [`recent_messages`](Self::recent_messages). A fork that was made before the summary shares these
+    /// events, and has no summary: it loses them.
+    ///
+    /// # Errors
+    /// Those of the store; made again, it is harmless.
+    pub async fn trim_compacted(&self) -> Result<u64, LoopError> {
+        let keep_from = self.shared.keep_from();
+        if keep_from > 0 {
+            self.process.trim_events(keep_from).await?;
+        }
+        Ok(keep_from)
+    }
+
     /// The newest events of the thread, newest last.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ pub(crate) mod kind {
     pub(crate) const PORT_FINISHED: &str = "port.finished";
     pub(crate) const TURN_FINISHED: &str = "turn.finished";
     pub(crate) const TURN_FAILED: &str = "turn.failed";
+    pub(crate) const CONTEXT_COMPACTED: &str = "context.compacted";
 }
 
 /// An event that is not numbered yet.
@@ -112,6 +113,21 @@ impl<'a> Body<'a> {
         Ok(Usage {
             input_tokens: self.count("input_tokens")?,
             output_tokens: self.count("output_tokens")?,
+        })
+    }
+
+    /// The tokens of the whole thread, as an event that stands for older ones remembers them.
+    pub(crate) fn thread_usage(&self) -> Result<Usage, LoopError> {
+        let thread = self.get("thread")?;
+        let tokens = |field: &str| {
+            let count = thread.get(field).and_then(Value::as_int);
+            count
+                .and_then(|n| u64::try_from(n).ok())
+                .ok_or_else(|| self.bad(format!("`thread/{field}` is not a count")))
+        };
+        Ok(Usage {
+            input_tokens: tokens("input_tokens")?,
+            output_tokens: tokens("output_tokens")?,
         })
     }
 

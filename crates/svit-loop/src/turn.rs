@@ -1,7 +1,10 @@
 //! One turn: ask the model, run the tools that it calls, until it answers. Each step goes on where
 //! the thread's events end.
 
-use svit_model::{FinishReason, Message, ModelEvent, ModelResponse, ToolCall, ToolResult, collect};
+use svit_model::{
+    FinishReason, Message, ModelError, ModelEvent, ModelResponse, ToolCall, ToolResult, ToolSpec,
+    collect,
+};
 use svit_txn::{Extras, Operation, Outcome, ReceiptKey, RequestKey, Submission};
 use svit_value::{Digest, Map, Text, Value};
 
@@ -68,6 +71,12 @@ impl Worker {
     /// Asks the model once. Returns whether it has answered, which ends the turn.
     async fn ask(&mut self, turn: u64, step: u64) -> Result<bool, Failure> {
         self.check_budget()?;
+        let system = prompt::compose(&self.process, &self.policy, self.instructions.as_deref());
+        let specs = tools::specs(&self.policy);
+        if let Some((part, room)) = self.older_part(&system, &specs, false) {
+            self.compact(turn, step, part, room).await?;
+            return Ok(false);
+        }
         let requested = event(
             kind::MODEL_REQUESTED,
             [
@@ -79,7 +88,17 @@ impl Worker {
         if !self.journal.note(vec![requested]).await? {
             return Ok(false);
         }
-        let response = self.respond(turn, step).await?;
+        let response = match self.respond(turn, step, &system, &specs).await {
+            Ok(response) => response,
+            Err(error @ ModelError::ContextTooLong { .. }) => {
+                let Some((part, room)) = self.older_part(&system, &specs, true) else {
+                    return Err(error.into());
+                };
+                self.compact(turn, step, part, room).await?;
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
         let responded = responded(turn, step, &response)?;
         if response.message.tool_calls().next().is_some() {
             // Calls that were cut off are malformed, and the model is told so.
@@ -113,12 +132,17 @@ impl Worker {
         Ok(true)
     }
 
-    async fn respond(&self, turn: u64, step: u64) -> Result<ModelResponse, Failure> {
-        let system = prompt::compose(&self.process, &self.policy, self.instructions.as_deref());
+    async fn respond(
+        &self,
+        turn: u64,
+        step: u64,
+        system: &str,
+        specs: &[ToolSpec],
+    ) -> Result<ModelResponse, ModelError> {
         let messages = self.journal.conversation().messages().to_vec();
         let stream = self
             .reasoner
-            .respond(Some(system), messages, tools::specs(&self.policy))
+            .respond(Some(system.to_owned()), messages, specs.to_vec())
             .await?;
         let deltas = &self.shared.deltas;
         let place = self.process.events_end();
@@ -129,7 +153,7 @@ impl Worker {
                 let _ = deltas.send((place, Delta { turn, step, text }));
             }
         });
-        Ok(response.await?)
+        response.await
     }
 
     fn check_budget(&self) -> Result<(), Failure> {

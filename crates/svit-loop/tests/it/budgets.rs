@@ -10,15 +10,23 @@ use svit_txn::{DurableProcess, MemoryStore, ProcessStore};
 use svit_value::value;
 use tokio::time::Instant;
 
-use crate::common::{assert_whole, create, end_of, reasoner, resume, svit};
-use crate::crash::{Silent, hangs};
+use crate::anywhere::stopped_anywhere;
+use crate::common::{answers, assert_whole, create, reasoner, resume, svit};
+use crate::crash::Silent;
 
-/// Writes for ever when asked to go; answers other messages. Each call takes 110 tokens.
+/// Writes for ever, or thrice, when asked to go; answers other messages. Each call takes 110 tokens.
 fn busy() -> Scripted {
     Scripted::from_fn(|request| {
         let asked = request.messages.iter().rfind(|m| m.role == Role::User);
         let n = i64::try_from(request.messages.len()).unwrap();
+        let answered = request
+            .messages
+            .iter()
+            .filter(|m| m.role == Role::Assistant);
         match asked.and_then(Message::text) {
+            Some("Go thrice.") if answered.count() < 3 => {
+                ScriptedReply::call("write", value!({"path": "/memory/count", "value": n}))
+            }
             Some("Go.") => {
                 ScriptedReply::call("write", value!({"path": "/memory/count", "value": n}))
             }
@@ -94,36 +102,47 @@ async fn play(store: Arc<dyn ProcessStore>) -> Result<(), LoopError> {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_are_counted_over_restarts_at_any_point() {
-    let memory = MemoryStore::new();
-    create(Arc::new(memory.clone())).await;
-    let store = Arc::new(FaultyStore::new(Arc::new(memory.clone())));
-    play(store.clone()).await.unwrap();
-    let (calls, writes) = (store.calls(), store.writes());
-    let end = end_of(&resume(Arc::new(memory)).await.unwrap()).await;
+    let end = stopped_anywhere(play).await;
     assert!(
         end.answers[0].contains("the turn used 330 tokens"),
         "{end:?}"
     );
     assert_eq!(end.answers[1], "2: Some(\"Yes.\")");
+}
 
-    for (fault, numbers) in [(Fault::HangLost, calls), (Fault::HangLanded, writes)] {
-        for number in 1..=numbers {
-            let memory = MemoryStore::new();
-            create(Arc::new(memory.clone())).await;
-            let store = Arc::new(FaultyStore::new(Arc::new(memory.clone())));
-            match fault {
-                Fault::HangLost => store.at_call(number, fault),
-                _ => store.at_write(number, fault),
-            }
-            tokio::select! {
-                _ = play(store.clone()) => {}
-                () = hangs(store) => {}
-            }
+/// At whatever write the store hangs, the turn is answered or its time ends it, and the next one has
+/// its own.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_took_its_time_ends_while_any_write_hangs() {
+    for fault in [Fault::HangLost, Fault::HangLanded] {
+        for number in 1..16 {
             let when = format!("{fault:?} at {number}");
-            play(Arc::new(memory.clone())).await.unwrap();
-            let found = resume(Arc::new(memory)).await.unwrap();
-            assert_whole(&found, &when).await;
-            end_of(&found).await.assert_is(&end, &when);
+            let memory = MemoryStore::new();
+            let store = Arc::new(FaultyStore::new(Arc::new(memory.clone())));
+            let process = create(store.clone()).await;
+            let wall = Duration::from_secs(100);
+            let mut svit = with_budget(process, busy(), u64::MAX, wall).await.unwrap();
+            let inbox = svit.inbox();
+            for text in ["Go thrice.", "Well?"] {
+                inbox.send(Message::user(text)).await.unwrap();
+            }
+            drop(inbox);
+            // The start of the session is in no turn.
+            store.at_write(store.writes() + 1 + number, fault);
+            svit.start().unwrap();
+            svit.block().await.unwrap();
+            let process = resume(Arc::new(memory)).await.unwrap();
+            assert_whole(&process, &when).await;
+            let answers = answers(&process).await;
+            let ends = |part: &str| answers.iter().filter(|a| a.contains(part)).count();
+            assert_eq!(answers.len(), 2, "{when}: {answers:?}");
+            assert!(ends("worked on for 100s") <= 1, "{when}: {answers:?}");
+            let others = ends("Yes.");
+            assert_eq!(
+                ends("worked on for 100s") + others,
+                2,
+                "{when}: {answers:?}"
+            );
         }
     }
 }

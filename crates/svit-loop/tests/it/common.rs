@@ -221,9 +221,12 @@ fn told(event: &ThreadEvent, all: &[ThreadEvent]) -> Option<String> {
         return None;
     }
     let mut body = event.body.as_map().unwrap().clone();
-    if let Some(answer) = body.get("answer").and_then(Value::as_int) {
-        let of = usize::try_from(answer).unwrap();
-        body.insert("answer", all[of].body.clone()).unwrap();
+    for field in ["answer", "before", "keep_from"] {
+        if let Some(number) = body.get(field).and_then(Value::as_int) {
+            let of = &all[usize::try_from(number).unwrap()];
+            body.insert(field, value!([of.kind.clone(), of.body.clone()]))
+                .unwrap();
+        }
     }
     let body: Value = Map::into(body);
     Some(format!("{} {}", event.kind, body.to_json().unwrap()))

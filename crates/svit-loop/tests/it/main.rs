@@ -1,8 +1,10 @@
 //! The loop as its users and their accidents see it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod anywhere;
 mod budgets;
 mod common;
+mod compaction;
 mod crash;
 mod grants;
 mod guests;
