@@ -4,31 +4,46 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use lexopt::{Arg, Parser, ValueExt};
-use svit::{Path, Value};
 
-use crate::failure::Failure;
+use crate::command::Command;
+use crate::failure::{Failure, usage};
 use crate::folder::InstanceName;
+use crate::grants::FolderGrant;
 
 /// What `--help` prints.
 pub(crate) const HELP: &str = "\
 lampa: the console over one persisted process of svit
 
-usage: lampa [--instance NAME] [--data-dir DIR] [--json] COMMAND
+usage: lampa [OPTIONS] [COMMAND]
+
+without a command it opens the console; without a terminal, or with --plain, it reads lines:
+what begins with `:` is a command, everything else is a message to the model; `:help` lists them
 
 commands
+  send TEXT                   send a message and print the model's answer
   log                         every version, with the paths that it changed
+  diff A B                    what differs between two versions
   show PATH [--at VERSION]    the value at a path, now or at a version
-  write PATH JSON             set a value below /memory or /lib
+  discover PATH               the names below a path
+  stat PATH                   facts about a path
+  write PATH JSON             set a value below /memory, /lib, or a mount that is writable
+  remove PATH                 remove what is there
   exec PATH INPUT_JSON        run a script of /lib and commit what it did
-  send TEXT [--model ID]      send a message and print the model's answer
+  export FILE                 write a snapshot to a new file; as JSON if its name ends with .json
+  import FILE                 make the instance from a snapshot
 
 options
-  --instance NAME    which process, svit://local/NAME; made at first use (default: default)
-  --data-dir DIR     where instances are kept (default: LAMPA_DATA_DIR, or the platform's data folder)
-  --json             print one JSON value, for programs
+  --instance NAME         which process, svit://local/NAME; made at first use (default: default)
+  --data-dir DIR          where instances are kept (default: LAMPA_DATA_DIR, or the platform's data folder)
+  --mount NAME=FOLDER     show a folder at /mounts/NAME, to be read (repeatable)
+  --mount-rw NAME=FOLDER  the same, to be read and written
+  --model ID              the model that answers (default: SVIT_MODEL)
+  --plain                 lines of text, also on a terminal
+  --json                  one JSON value for each result, for programs
   --help, --version
 
-`send` needs OPENAI_API_KEY. OPENAI_BASE_URL chooses another server, SVIT_MODEL another model.
+The console, `send` and `exec` mount the current folder, to be read, at /mounts/cwd.
+A model needs OPENAI_API_KEY; OPENAI_BASE_URL chooses another server.
 ";
 
 /// What the caller wants.
@@ -40,23 +55,17 @@ pub(crate) enum Request {
     Run(Call),
 }
 
-/// One thing to be done to one instance.
+/// What is to be done to one instance.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Call {
     pub(crate) instance: InstanceName,
     pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) mounts: Vec<FolderGrant>,
+    pub(crate) model: Option<String>,
     pub(crate) json: bool,
-    pub(crate) command: Command,
-}
-
-/// What to do.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Command {
-    Log,
-    Show { path: Path, at: Option<u64> },
-    Write { path: Path, value: Value },
-    Exec { path: Path, input: Value },
-    Send { text: String, model: Option<String> },
+    pub(crate) plain: bool,
+    /// One thing to do; without one the console opens.
+    pub(crate) command: Option<Command>,
 }
 
 /// What was said, before it is known which command it belongs to.
@@ -64,7 +73,9 @@ pub(crate) enum Command {
 struct Words {
     instance: Option<String>,
     data_dir: Option<PathBuf>,
+    mounts: Vec<FolderGrant>,
     json: bool,
+    is_plain: bool,
     at: Option<String>,
     model: Option<String>,
     plain: Vec<String>,
@@ -84,6 +95,13 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Request, Failure> {
             Arg::Long("instance") => words.instance = Some(text(parser.value()?)?),
             Arg::Long("data-dir") => words.data_dir = Some(parser.value()?.into()),
             Arg::Long("json") => words.json = true,
+            Arg::Long("plain") => words.is_plain = true,
+            Arg::Long("mount") => words
+                .mounts
+                .push(FolderGrant::parse(parser.value()?, false)?),
+            Arg::Long("mount-rw") => words
+                .mounts
+                .push(FolderGrant::parse(parser.value()?, true)?),
             Arg::Long("at") => words.at = Some(text(parser.value()?)?),
             Arg::Long("model") => words.model = Some(text(parser.value()?)?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Request::Print(HELP.to_owned())),
@@ -114,84 +132,27 @@ fn text(word: OsString) -> Result<String, Failure> {
 impl Words {
     fn request(self) -> Result<Call, Failure> {
         let mut plain = self.plain.into_iter();
-        let Some(name) = plain.next() else {
-            return Err(usage(
-                "say what to do: log, show, write, exec or send; `lampa --help` explains",
-            ));
+        let command = match plain.next() {
+            Some(name) => Some(Command::of(&name, plain, self.at)?),
+            None if self.at.is_some() => return Err(usage("the console does not take --at")),
+            None => None,
         };
-        let mut word = |what: &str| {
-            let missing = || usage(format!("`{name}` needs {what}"));
-            plain.next().ok_or_else(missing)
-        };
-        let (mut at, mut model) = (self.at, self.model);
-        let command = match name.as_str() {
-            "log" => Command::Log,
-            "show" => Command::Show {
-                path: path(&word("a path")?)?,
-                at: at.take().map(version).transpose()?,
-            },
-            "write" => Command::Write {
-                path: path(&word("a path and a JSON value")?)?,
-                value: json("value", &word("a JSON value")?)?,
-            },
-            "exec" => Command::Exec {
-                path: path(&word("a path and a JSON input")?)?,
-                input: json("input", &word("a JSON input")?)?,
-            },
-            "send" => Command::Send {
-                text: word("a text")?,
-                model: model.take(),
-            },
-            _ => {
-                return Err(usage(format!(
-                    "`{name}` is no command; there are log, show, write, exec and send"
-                )));
-            }
-        };
-        if let Some(extra) = plain.next() {
-            return Err(usage(format!(
-                "`{name}` does not take `{extra}`; quote what has spaces"
-            )));
-        }
-        for (option, given) in [("--at", at), ("--model", model)] {
-            if given.is_some() {
-                return Err(usage(format!("`{name}` does not take {option}")));
-            }
+        if let Some(command) = &command
+            && self.model.is_some()
+            && !matches!(command, Command::Send { .. })
+        {
+            return Err(usage(format!("`{}` does not take --model", command.name())));
         }
         Ok(Call {
             instance: InstanceName::parse(self.instance.as_deref().unwrap_or("default"))?,
             data_dir: self.data_dir,
+            mounts: self.mounts,
+            model: self.model,
             json: self.json,
+            plain: self.is_plain,
             command,
         })
     }
-}
-
-fn usage(text: impl Into<String>) -> Failure {
-    Failure::Usage { text: text.into() }
-}
-
-// A malformed path or value is an error of what was given, not of how the command was called.
-
-fn path(word: &str) -> Result<Path, Failure> {
-    Ok(Path::parse(word).map_err(svit::Error::from)?)
-}
-
-fn json(what: &'static str, word: &str) -> Result<Value, Failure> {
-    Value::from_json(word).map_err(|source| Failure::Json {
-        what,
-        source,
-        is_word: word.starts_with(char::is_alphabetic),
-    })
-}
-
-fn version(word: String) -> Result<u64, Failure> {
-    let bad = |_| {
-        usage(format!(
-            "`--at` needs the number of a version, not `{word}`"
-        ))
-    };
-    word.parse().map_err(bad)
 }
 
 #[cfg(test)]

@@ -43,6 +43,36 @@ pub(crate) enum Failure {
         /// Why.
         source: io::Error,
     },
+    /// A folder cannot be mounted.
+    #[error("/mounts/{name}: the folder {} cannot be opened", .folder.display())]
+    Mount {
+        /// The name of the mount.
+        name: String,
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file cannot be read or written.
+    #[error("the file {} cannot be {what}", .file.display())]
+    File {
+        /// `read` or `written`.
+        what: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A snapshot is of another process.
+    #[error(
+        "the snapshot is of {address}, and the instance is {instance}: give its own --instance"
+    )]
+    OtherAddress {
+        /// The process of the snapshot.
+        address: String,
+        /// The process of the instance.
+        instance: String,
+    },
     /// Nothing is at the path.
     #[error("there is nothing at {path}{}", AtVersion(*.at))]
     Nothing {
@@ -59,6 +89,12 @@ pub(crate) enum Failure {
     /// svit refused.
     #[error(transparent)]
     Svit(#[from] svit::Error),
+    /// What was typed cannot be read.
+    #[error("the input cannot be read")]
+    Input(#[source] io::Error),
+    /// The terminal does not do what a console needs.
+    #[error("the terminal cannot be used; --plain reads lines")]
+    Terminal(#[source] io::Error),
     /// The result cannot be printed.
     #[error("the result cannot be printed")]
     Output(#[from] io::Error),
@@ -93,7 +129,30 @@ impl std::fmt::Display for AtVersion {
     }
 }
 
+/// The failure of a call that was wrong.
+pub(crate) fn usage(text: impl Into<String>) -> Failure {
+    Failure::Usage { text: text.into() }
+}
+
 impl Failure {
+    /// A stable name for the sort of failure, in snake case.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Self::Usage { .. } => "usage",
+            Self::BadInstance { .. } => "bad_instance",
+            Self::Json { source, .. } => source.code(),
+            Self::NoFolder | Self::Folder { .. } => "no_folder",
+            Self::Mount { .. } => "bad_mount",
+            Self::File { .. } => "file",
+            Self::OtherAddress { .. } => "other_address",
+            Self::Nothing { .. } => "nothing",
+            Self::NoModel => "no_model",
+            Self::Svit(error) => error.code(),
+            Self::Input(_) | Self::Terminal(_) | Self::Output(_) => "io",
+            Self::Runtime { .. } => "runtime",
+        }
+    }
+
     /// The failure and its causes, as one sentence.
     pub(crate) fn sentence(&self) -> String {
         let mut text = self.to_string();

@@ -1,6 +1,6 @@
 //! An open instance: its store, and the process in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use svit::{DurableProcess, Process, ProcessError, StoreError, TursoProcessStore};
 
@@ -28,6 +28,37 @@ impl Instance {
             }
             other => other?,
         };
+        Ok(Self { store, process })
+    }
+
+    /// Reads a snapshot, which must be one of this instance: a process keeps its address.
+    pub(crate) fn snapshot(file: &Path, name: &InstanceName) -> Result<Process, Failure> {
+        let bytes = std::fs::read(file).map_err(|source| Failure::File {
+            what: "read",
+            file: file.to_owned(),
+            source,
+        })?;
+        let process = match std::str::from_utf8(&bytes) {
+            Ok(text) if text.starts_with('{') => Process::import_json(text)?,
+            _ => Process::restore(&bytes)?,
+        };
+        if process.address().as_str() != name.address() {
+            return Err(Failure::OtherAddress {
+                address: process.address().to_string(),
+                instance: name.address(),
+            });
+        }
+        Ok(process)
+    }
+
+    /// Makes an instance of a process.
+    pub(crate) async fn import(
+        data_dir: Option<PathBuf>,
+        name: &InstanceName,
+        process: Process,
+    ) -> Result<Self, Failure> {
+        let store = TursoProcessStore::open(folder::database(data_dir, name)?).await?;
+        let process = store.create(process).await?;
         Ok(Self { store, process })
     }
 

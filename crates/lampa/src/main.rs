@@ -10,37 +10,58 @@
 //! OPENAI_API_KEY=.. lampa send "Which color do we release?"
 //! ```
 //!
+//! Without a command it opens the console: conversation, tree, value and history on a terminal, or
+//! lines of text where there is none and with `--plain`.
+//!
 //! # What it does
 //! An instance is a process, `svit://local/<name>`, in a database of its own below the data folder;
 //! it is made at first use. Results go to standard output, for people, or with `--json` as exactly
 //! one JSON value for programs. Whatever goes wrong is one sentence on standard error and exit code
 //! 1, or 2 if the call itself was wrong.
 //!
+//! The console, and every command that can meet what is outside, mounts the current folder, to be
+//! read, at `/mounts/cwd`, and the folders of `--mount` and `--mount-rw`. What can be reached is said
+//! when the console opens.
+//!
 //! # What it does not do
-//! It is no terminal interface: it neither draws nor asks. It attaches no ports and no mounts, so a
-//! script or a model can reach nothing outside the process. One program at a time can use an
-//! instance; a second one is refused.
+//! It keeps no copy of the tree: names, facts and values are asked for as they are looked at, a
+//! bounded piece at a time. No text of a process reaches the terminal with a control character in
+//! it. One program at a time can use an instance; a second one is refused.
 //!
 //! # Files
-//! [`arguments`]: the call; [`folder`]: where instances are; [`instance`]: opening one; [`command`]:
-//! what each subcommand does; [`page`]: values and times for people; [`failure`]: what can go wrong.
+//! [`arguments`]: the call; [`command`]: what can be done; [`line`]: the same, typed; [`folder`]:
+//! where instances are; [`instance`]: opening one; [`grants`]: what it can reach; [`session`]: all of
+//! it, with the loop; [`results`]: doing what a command says; [`diff`], [`place`], [`excerpt`]: what
+//! is shown of versions, trees and values; [`page`], [`printable`]: for people's eyes; [`plain`]: the
+//! console in lines; [`console`]: the console on a screen; [`failure`]: what can go wrong.
 
 mod arguments;
 mod command;
+mod console;
+mod diff;
+mod excerpt;
 mod failure;
 mod folder;
+mod grants;
 mod instance;
+mod line;
 mod page;
+mod place;
+mod plain;
+mod printable;
+mod results;
+mod session;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use arguments::Request;
+use arguments::{Call, Request};
 use failure::Failure;
+use session::Session;
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(all_done) => ExitCode::from(u8::from(!all_done)),
         // The reader has gone, as `head` does when it has enough. Nobody is left to be told.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
@@ -50,22 +71,60 @@ fn main() -> ExitCode {
             let _ = writeln!(
                 io::stderr(),
                 "lampa: {}",
-                page::one_line(&failure.sentence())
+                printable::one_line(&failure.sentence())
             );
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
-fn run() -> Result<(), Failure> {
+/// Gives back whether everything that was asked for could be done.
+fn run() -> Result<bool, Failure> {
     match arguments::parse(lexopt::Parser::from_env())? {
-        Request::Print(text) => command::print(&text),
+        Request::Print(text) => results::print(&text).map(|()| true),
         Request::Run(call) => {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .map_err(|source| Failure::Runtime { source })?;
-            runtime.block_on(command::run(call))
+            let done = runtime.block_on(perform(call));
+            // A mount that hangs does not keep the program from ending.
+            runtime.shutdown_background();
+            done
         }
     }
+}
+
+async fn perform(mut call: Call) -> Result<bool, Failure> {
+    let as_json = call.json;
+    match call.command.take() {
+        Some(command) => {
+            let session = Session::for_command(call, &command).await?;
+            let result = results::perform(&session, command).await;
+            let closed = session.close().await;
+            let shown = result?;
+            closed?;
+            shown.print(as_json).map(|()| true)
+        }
+        None if call.plain || as_json || !has_terminal() => {
+            let session = Session::for_console(call).await?;
+            let result = plain::run(&session, as_json).await;
+            let closed = session.leave().await;
+            let all_done = result?;
+            closed.map(|()| all_done)
+        }
+        None => {
+            let session = Session::for_console(call).await?;
+            let result = console::run(&session).await;
+            let closed = session.leave().await;
+            result?;
+            closed.map(|()| true)
+        }
+    }
+}
+
+/// Whether a screen can be drawn, and keys read.
+fn has_terminal() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }

@@ -2,6 +2,8 @@
 
 use svit::Value;
 
+use crate::printable::printable;
+
 /// A value with a newline at its end: a text as it is, everything else as indented JSON.
 pub(crate) fn value(value: &Value) -> String {
     let mut out = String::new();
@@ -46,41 +48,6 @@ fn indented(value: &Value, level: usize, out: &mut String) {
 /// What has no parts always has a JSON form; only a map can lack one.
 fn scalar(value: &Value) -> String {
     value.to_json().unwrap_or_else(|_| value.to_string())
-}
-
-/// Whether a terminal might take it for an order, or show something else than what is there.
-fn is_order(c: char) -> bool {
-    let reorders =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || reorders
-}
-
-/// The text with everything that a terminal obeys written out, newlines and tabs excepted. What is
-/// stored may come from a model or from anybody who talked to it.
-pub(crate) fn printable(text: &str) -> String {
-    escaped(text, |c| is_order(c) && !matches!(c, '\n' | '\t'))
-}
-
-/// The text on one line, printable.
-pub(crate) fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty())
-        .collect();
-    escaped(&lines.join(" "), is_order)
-}
-
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_escaped(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
 
 /// Milliseconds since the Unix epoch as a date and time, UTC.

@@ -4,9 +4,11 @@ use expect_test::{Expect, expect};
 use lexopt::Parser;
 use svit::{Path, value};
 
-use super::{Call, Command, Request, parse};
+use super::{Call, Request, parse};
+use crate::command::Command;
 use crate::failure::Failure;
 use crate::folder::InstanceName;
+use crate::grants::FolderGrant;
 
 fn call(words: &[&str]) -> Result<Call, Failure> {
     match parse(Parser::from_args(words))? {
@@ -17,7 +19,7 @@ fn call(words: &[&str]) -> Result<Call, Failure> {
 
 #[track_caller]
 fn command(words: &[&str], expected: Command) {
-    assert_eq!(call(words).unwrap().command, expected);
+    assert_eq!(call(words).unwrap().command, Some(expected));
 }
 
 #[track_caller]
@@ -73,15 +75,70 @@ fn every_command_is_understood() {
         &["send", "hello there"],
         Command::Send {
             text: "hello there".into(),
-            model: None,
         },
     );
     command(
         &["send", "--model", "m", "--", "--json"],
         Command::Send {
             text: "--json".into(),
-            model: Some("m".into()),
         },
+    );
+    command(&["diff", "1", "3"], Command::Diff { from: 1, to: 3 });
+    command(&["discover", "/"], Command::Discover { path: path("/") });
+    command(&["stat", "/lib"], Command::Stat { path: path("/lib") });
+    command(
+        &["remove", "/lib/x"],
+        Command::Remove {
+            path: path("/lib/x"),
+        },
+    );
+    command(
+        &["export", "x.car"],
+        Command::Export {
+            file: "x.car".into(),
+        },
+    );
+    command(
+        &["import", "x.car"],
+        Command::Import {
+            file: "x.car".into(),
+        },
+    );
+}
+
+#[test]
+fn without_a_command_it_is_the_console() {
+    let console = call(&["--plain", "--model", "m"]).unwrap();
+    assert_eq!(
+        (console.command, console.plain, console.model),
+        (None, true, Some("m".into()))
+    );
+    refused(&["--at", "3"], 2, expect!["the console does not take --at"]);
+}
+
+#[test]
+fn mounts_are_names_and_folders() {
+    let words = ["--mount", "a=x/y", "log", "--mount-rw=b=/tmp/c=d"];
+    let grant = |name: &str, folder: &str, is_writable| FolderGrant {
+        name: name.into(),
+        folder: folder.into(),
+        is_writable,
+    };
+    assert_eq!(
+        call(&words).unwrap().mounts,
+        [grant("a", "x/y", false), grant("b", "/tmp/c=d", true)]
+    );
+    for word in ["", "a", "=x", "a="] {
+        assert_eq!(
+            call(&["--mount", word]).unwrap_err().exit_code(),
+            2,
+            "{word}"
+        );
+    }
+    refused(
+        &["--mount", "docs"],
+        2,
+        expect!["a mount is NAME=FOLDER, not `docs`"],
     );
 }
 
@@ -136,14 +193,11 @@ fn help_and_version_are_texts() {
 #[test]
 fn a_wrong_call_is_told_apart_from_wrong_data() {
     refused(
-        &[],
-        2,
-        expect!["say what to do: log, show, write, exec or send; `lampa --help` explains"],
-    );
-    refused(
         &["shw"],
         2,
-        expect!["`shw` is no command; there are log, show, write, exec and send"],
+        expect![
+            "`shw` is no command; there are send, log, diff, show, discover, stat, write, remove, exec, export and import"
+        ],
     );
     refused(&["show"], 2, expect!["`show` needs a path"]);
     refused(

@@ -2,7 +2,7 @@
 
 use svit::{Bytes, Value, value};
 
-use super::{date, one_line, printable, time};
+use super::{date, time};
 
 #[test]
 fn texts_are_shown_as_they_are_and_the_rest_as_indented_json() {
@@ -35,20 +35,6 @@ fn svit_max_depth() -> u32 {
         depth += 1;
     }
     depth
-}
-
-#[test]
-fn nothing_that_a_terminal_obeys_is_printed() {
-    assert_eq!(
-        printable("a\u{1b}[2Jb\r\u{7f}\u{9b}31m\n\tc"),
-        "a\\u{1b}[2Jb\\r\\u{7f}\\u{9b}31m\n\tc"
-    );
-    assert_eq!(printable("user\u{202e}gpj.exe"), "user\\u{202e}gpj.exe");
-    assert_eq!(printable("é 😀 \\n"), "é 😀 \\n");
-    assert_eq!(
-        one_line("bad\n\n  script\r\n\tat 1"),
-        "bad   script \\tat 1"
-    );
 }
 
 #[test]

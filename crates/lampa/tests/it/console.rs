@@ -53,6 +53,14 @@ impl Console {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// How many versions only say what is granted.
+    #[track_caller]
+    pub(crate) fn granted(&self) -> usize {
+        let log = self.says(&["log"]);
+        let is_grant = |line: &&str| line.contains(" /mounts/") || line.contains(" /ports");
+        log.lines().filter(is_grant).count()
+    }
+
     /// The sentence that it refuses with.
     #[track_caller]
     pub(crate) fn refuses(&self, exit_code: i32, words: &[&str]) -> String {

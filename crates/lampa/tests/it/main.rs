@@ -2,5 +2,9 @@
 
 mod console;
 mod data;
+#[cfg(unix)]
+mod plain;
 mod refusals;
 mod send;
+#[cfg(unix)]
+mod terminal;

@@ -1,0 +1,152 @@
+//! An open instance with what is granted to it, and the loop around it.
+
+use svit::{DurableProcess, OpenAI, Reasoner, Svit};
+
+use crate::arguments::Call;
+use crate::command::Command;
+use crate::failure::Failure;
+use crate::grants::Grants;
+use crate::instance::Instance;
+
+/// The model that is talked to if nobody chose one.
+const DEFAULT_MODEL: &str = "gpt-5.1";
+
+/// An open instance. While it is open, no other program can use it.
+pub(crate) struct Session {
+    instance: Instance,
+    svit: Option<Svit>,
+    /// What the process can reach, in words.
+    pub(crate) grants: Vec<String>,
+    /// The model that answers, if there is one.
+    pub(crate) model: Option<String>,
+}
+
+impl Session {
+    /// For one command: no more is attached than it needs.
+    pub(crate) async fn for_command(call: Call, command: &Command) -> Result<Self, Failure> {
+        // Without a model, or the snapshot, there is nothing to open an instance for.
+        let reasoner = match command {
+            Command::Send { .. } => Some(reasoner(call.model)?),
+            _ => None,
+        };
+        if let Command::Import { file } = command {
+            let process = Instance::snapshot(file, &call.instance)?;
+            return Self::bare(Instance::import(call.data_dir, &call.instance, process).await?);
+        }
+        if call.mounts.is_empty() && !command.reaches_outside() {
+            return Self::bare(Instance::open(call.data_dir, &call.instance).await?);
+        }
+        let grants = Grants::open(call.mounts)?;
+        Self::with(
+            Instance::open(call.data_dir, &call.instance).await?,
+            grants,
+            reasoner,
+        )
+        .await
+    }
+
+    /// For the console: with everything, and with a model if there is one.
+    pub(crate) async fn for_console(call: Call) -> Result<Self, Failure> {
+        let reasoner = match reasoner(call.model) {
+            Err(Failure::NoModel) => None,
+            other => Some(other?),
+        };
+        let grants = Grants::open(call.mounts)?;
+        Self::with(
+            Instance::open(call.data_dir, &call.instance).await?,
+            grants,
+            reasoner,
+        )
+        .await
+    }
+
+    fn bare(instance: Instance) -> Result<Self, Failure> {
+        Ok(Self {
+            instance,
+            svit: None,
+            grants: Vec::new(),
+            model: None,
+        })
+    }
+
+    async fn with(
+        instance: Instance,
+        mut grants: Grants,
+        reasoner: Option<Reasoner>,
+    ) -> Result<Self, Failure> {
+        let model = reasoner
+            .as_ref()
+            .map(|reasoner| reasoner.model().to_owned());
+        let said = std::mem::take(&mut grants.said);
+        match Self::start(&instance, grants, reasoner).await {
+            Ok(svit) => Ok(Self {
+                instance,
+                svit: Some(svit),
+                grants: said,
+                model,
+            }),
+            Err(failure) => {
+                // Why it could not be closed besides would be of no help.
+                let _ = instance.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn start(
+        instance: &Instance,
+        grants: Grants,
+        reasoner: Option<Reasoner>,
+    ) -> Result<Svit, Failure> {
+        let mut svit = grants.attach(Svit::persisted(instance.process.clone())?);
+        let answers = reasoner.is_some();
+        if let Some(reasoner) = reasoner {
+            svit = svit.reasoner(reasoner);
+        }
+        let svit = svit.build().await?;
+        if answers {
+            svit.start()?;
+        }
+        Ok(svit)
+    }
+
+    pub(crate) const fn process(&self) -> &DurableProcess {
+        &self.instance.process
+    }
+
+    /// The loop, if a model answers.
+    pub(crate) fn talk(&self) -> Result<&Svit, Failure> {
+        match &self.svit {
+            Some(svit) if self.model.is_some() => Ok(svit),
+            _ => Err(Failure::NoModel),
+        }
+    }
+
+    /// The loop, whether or not a model answers.
+    pub(crate) const fn svit(&self) -> Option<&Svit> {
+        self.svit.as_ref()
+    }
+
+    /// Ends the loop once every message is answered, and closes the instance.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
+        let stopped = match self.svit {
+            Some(mut svit) if self.model.is_some() => svit.stop().await,
+            _ => Ok(()),
+        };
+        self.instance.close().await?;
+        Ok(stopped?)
+    }
+
+    /// Closes the instance without waiting for a turn: it goes on when the instance is opened again.
+    pub(crate) async fn leave(self) -> Result<(), Failure> {
+        drop(self.svit);
+        self.instance.close().await
+    }
+}
+
+fn reasoner(model: Option<String>) -> Result<Reasoner, Failure> {
+    let model = model
+        .or_else(|| std::env::var("SVIT_MODEL").ok())
+        .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    Ok(Reasoner::new(model, OpenAI::from_env()?))
+}
