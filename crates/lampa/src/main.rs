@@ -20,8 +20,8 @@
 //! 1, or 2 if the call itself was wrong.
 //!
 //! The console, and every command that can meet what is outside, mounts the current folder, to be
-//! read, at `/mounts/cwd`, and the folders of `--mount` and `--mount-rw`. What can be reached is said
-//! when the console opens.
+//! read, at `/mounts/cwd`, and the folders of `--mount` and `--mount-rw`. It is a console for research:
+//! the port `http` is unrestricted. What can be reached is said when the console opens.
 //!
 //! # What it does not do
 //! It keeps no copy of the tree: names, facts and values are asked for as they are looked at, a
