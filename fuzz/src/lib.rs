@@ -8,3 +8,4 @@ pub mod filter;
 pub mod lisp;
 pub mod path;
 pub mod pattern;
+pub mod url;

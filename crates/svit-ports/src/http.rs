@@ -71,5 +71,6 @@ pub use error::HttpError;
 pub use header::{HttpHeader, MAX_HEADER_BYTES, MAX_REQUEST_HEADERS};
 pub use method::HttpMethod;
 pub use port::HttpPort;
+pub use secrecy::SecretString;
 pub use transport::{HttpRequest, HttpResponse, HttpTransport};
 pub use url::{HttpHost, HttpScheme, HttpUrl, MAX_URL_BYTES, UrlProblem};

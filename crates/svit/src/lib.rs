@@ -132,6 +132,7 @@
 //! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
 //! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
+//! - HTTP requests within an allowlist: [`HttpAllowlist`], `Ports::http`, `ReqwestHttpTransport`, [`http`];
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
 //! - best matches first, for hosts: `rank`;
 //! - failures: [`Error`], one type with every layer's own error inside. [`Error::code`] is stable.
@@ -167,8 +168,9 @@
 //!
 //! # Features
 //! On by default: `persistence-turso` (libSQL, needs a C compiler), `lisp`, `macros`, `jq` and
-//! `search` (both for scripts), `providers` (HTTP and TLS). Without any of them this is the
-//! adapter-neutral runtime: values, processes, the store contract, the loop and scripted models.
+//! `search` (both for scripts), `providers` (HTTP and TLS), `http` (the port of that name, with the same
+//! client and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
+//! store contract, the loop and scripted models.
 //! `rank` (tantivy) is off by default.
 
 pub mod store;
@@ -180,6 +182,17 @@ pub mod port {
         PortFailure, PortLimits,
     };
     pub use svit_txn::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest, PortStage};
+}
+
+/// The port `http`: requests that a host grants by what their URLs begin with.
+pub mod http {
+    #[cfg(feature = "http")]
+    pub use svit_ports::http::HttpResolver;
+    pub use svit_ports::http::{
+        AddressClass, AddressRule, HttpError, HttpHeader, HttpHost, HttpLimits, HttpMethod,
+        HttpPort, HttpRequest, HttpResponse, HttpScheme, HttpTransport, HttpUrl, Network,
+        SecretString, UrlProblem,
+    };
 }
 
 /// Mounts: resources outside of a process that are seen below `/mounts`.
@@ -219,6 +232,9 @@ pub use svit_model::{
     ModelRequest, ModelStream, Provider, Reasoner, Retry, Role, Scripted, ScriptedReply, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
+pub use svit_ports::http::HttpAllowlist;
+#[cfg(feature = "http")]
+pub use svit_ports::http::ReqwestHttpTransport;
 pub use svit_ports::{Port, Ports};
 #[cfg(feature = "rank")]
 pub use svit_query::{QueryError, rank};

@@ -187,7 +187,8 @@ impl HttpAllowlist {
     pub fn header_secret(self, name: &str, value: impl Into<SecretString>) -> Self {
         let value = value.into();
         self.edit("header_secret", |entry| {
-            let name = header::checked_name(name).map_err(|why| format!("{name:?}: {why}"))?;
+            // A name that is none may be the secret, in the wrong place.
+            let name = header::checked_name(name).map_err(|why| format!("its name: {why}"))?;
             if entry.url.is_none() {
                 return Err("a secret belongs to an entry, not to any URL".to_owned());
             }

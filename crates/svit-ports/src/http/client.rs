@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Certificate, Client, Method, Response};
-use secrecy::ExposeSecret;
 
 use super::{
     AddressClass, AddressRule, HttpError, HttpMethod, HttpRequest, HttpResponse, HttpTransport,
@@ -203,7 +202,7 @@ fn outgoing(request: &HttpRequest) -> Result<reqwest::Request, HttpError> {
         };
         let name = HeaderName::from_bytes(header.name().as_bytes());
         let name = name.map_err(|_| refused(()))?;
-        let value = HeaderValue::from_str(header.value().expose_secret());
+        let value = HeaderValue::from_str(header.expose());
         let mut value = value.map_err(|_| refused(()))?;
         value.set_sensitive(true);
         outgoing.headers_mut().insert(name, value);

@@ -76,9 +76,9 @@ impl HttpHeader {
         &self.name
     }
 
-    /// Its value: printable ASCII, spaces and tabs, without a line break.
-    pub fn value(&self) -> &SecretString {
-        &self.value
+    /// Its value, to be sent and not shown: printable ASCII, spaces and tabs, without a line break.
+    pub fn expose(&self) -> &str {
+        self.value.expose_secret()
     }
 }
 
@@ -127,8 +127,8 @@ const REDACTED: &[u8] = b"***";
 const MIN_SECRET_BYTES: usize = 4;
 
 impl Redaction {
-    pub(super) fn add(&mut self, secret: &SecretString) {
-        let whole = secret.expose_secret().trim();
+    pub(super) fn add(&mut self, secret: &HttpHeader) {
+        let whole = secret.expose().trim();
         let key = whole.split_once(' ').map_or("", |(_, key)| key.trim());
         for part in [whole, key] {
             let known = self.0.iter().any(|known| known == part.as_bytes());

@@ -86,7 +86,7 @@ impl HttpPort {
             entry
                 .secrets()
                 .iter()
-                .for_each(|secret| redaction.add(secret.value()));
+                .for_each(|secret| redaction.add(secret));
             let request = hop.request(entry, ctx, left, limits.max_response_bytes);
             let sent = self.transport.send(request).await;
             let response = sent.map_err(|error| match error {

@@ -16,6 +16,7 @@ use svit_tree::Tree;
 use svit_value::{Bytes, Value, value};
 
 mod server;
+mod tls;
 use server::{Reply, Server, answer};
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -10,5 +10,6 @@ mod edges;
 mod example;
 mod grants;
 mod hostile;
+mod http;
 mod own_store;
 mod quickstart;

@@ -288,6 +288,16 @@ fn no_text_about_a_list_holds_a_secret() {
         .header_secret("x-key", "sk-hidden\n");
     assert!(!format!("{list:?} {:?}", list.check()).contains("sk-hidden"));
     assert!(list.check().is_err());
+    let swapped = HttpAllowlist::new()
+        .allow("https://example.com/")
+        .header_secret("Bearer sk-hidden", "authorization");
+    assert!(
+        !swapped
+            .check()
+            .unwrap_err()
+            .to_string()
+            .contains("sk-hidden")
+    );
 }
 
 #[test]

@@ -4,14 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
 use svit_tree::Tree;
 use svit_value::{Bytes, Value, value};
 
 use crate::http::HttpMethod;
 use crate::http::{
-    AddressClass, HttpAllowlist, HttpError, HttpPort, HttpRequest, HttpResponse,
-    HttpTransport,
+    AddressClass, HttpAllowlist, HttpError, HttpPort, HttpRequest, HttpResponse, HttpTransport,
 };
 use crate::{BoxFuture, Effect, PortContext, PortError, Ports};
 
@@ -45,7 +43,7 @@ impl Table {
             let mut line = format!("{} {}", request.method, request.url);
             for header in &request.headers {
                 if header.name() != "user-agent" {
-                    line += &format!(" {}={}", header.name(), header.value().expose_secret());
+                    line += &format!(" {}={}", header.name(), header.expose());
                 }
             }
             line
