@@ -2,7 +2,7 @@
 //!
 //! Three parts that do not know each other's work: the state ([`state`]) is a value, and changes by
 //! events, each of which gives back what is to be done; the view ([`view`]) draws a state; the loop
-//! ([`run`]) moves keys, news and results between the terminal, the state and the process.
+//! ([`mod@run`]) moves keys, news and results between the terminal, the state and the process.
 
 mod history;
 mod input;

@@ -95,6 +95,12 @@ pub(crate) enum Failure {
     /// The terminal does not do what a console needs.
     #[error("the terminal cannot be used; --plain reads lines")]
     Terminal(#[source] io::Error),
+    /// Something here panicked.
+    #[error("the console failed inside")]
+    Inside {
+        /// The task that it happened in.
+        source: tokio::task::JoinError,
+    },
     /// The result cannot be printed.
     #[error("the result cannot be printed")]
     Output(#[from] io::Error),
@@ -149,6 +155,7 @@ impl Failure {
             Self::NoModel => "no_model",
             Self::Svit(error) => error.code(),
             Self::Input(_) | Self::Terminal(_) | Self::Output(_) => "io",
+            Self::Inside { .. } => "inside",
             Self::Runtime { .. } => "runtime",
         }
     }

@@ -21,8 +21,9 @@ pub(crate) async fn run(session: &Session, as_json: bool) -> Result<bool, Failur
     let mut lines = lines();
     while let Some(line) = lines.recv().await {
         match answer(session, line).await {
-            Ok(Some(shown)) => shown.print(as_json)?,
-            Ok(None) => break,
+            Ok(Answer::Nothing) => {}
+            Ok(Answer::Shown(shown)) => shown.print(as_json)?,
+            Ok(Answer::Quit) => break,
             Err(failure) => {
                 all_done = false;
                 refused(&failure, as_json)?;
@@ -32,25 +33,24 @@ pub(crate) async fn run(session: &Session, as_json: bool) -> Result<bool, Failur
     Ok(all_done)
 }
 
-/// What a line comes to; none if it ends the conversation.
-async fn answer(
-    session: &Session,
-    line: Result<String, Failure>,
-) -> Result<Option<Shown>, Failure> {
-    let shown = match line::parse(&line?)? {
-        Line::Nothing => Shown {
-            lines: String::new(),
-            json: Value::Null,
-        },
+/// What a line comes to.
+enum Answer {
+    Nothing,
+    Shown(Shown),
+    Quit,
+}
+
+async fn answer(session: &Session, line: Result<String, Failure>) -> Result<Answer, Failure> {
+    Ok(Answer::Shown(match line::parse(&line?)? {
+        Line::Nothing => return Ok(Answer::Nothing),
+        Line::Quit => return Ok(Answer::Quit),
         Line::Message(text) => results::send(session.talk()?, &text).await?,
         Line::Command(command) => results::perform(session, command).await?,
         Line::Help => Shown {
             lines: line::HELP.to_owned(),
             json: line::HELP.into(),
         },
-        Line::Quit => return Ok(None),
-    };
-    Ok(Some(shown))
+    }))
 }
 
 /// What is open, and what it can reach.

@@ -57,7 +57,7 @@ impl Work {
                 Ok(Ok(Some(event))) => event,
                 Ok(Ok(None)) => return,
                 Ok(Err(failure)) => Event::Refused(failure.sentence()),
-                Err(_) => Event::Refused("the console failed inside; see :quit".to_owned()),
+                Err(source) => Event::Refused(Failure::Inside { source }.sentence()),
             };
             // If nobody waits for it any more, the console is closing.
             let _ = work.events.send(event);
@@ -187,8 +187,7 @@ impl Work {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        // It panicked; where the runtime ends, nobody waits.
-        Failure::Terminal(std::io::Error::other(error))
-    })
+    // Where the runtime ends, nobody waits for it.
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|source| Failure::Inside { source })
 }

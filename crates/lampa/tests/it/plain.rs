@@ -8,7 +8,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value as Json, json};
 
+use svit_testkit::model_server::{Reply, Script};
+
 use crate::console::{Console, said};
+use crate::send::Talk;
 
 /// Runs a program with lines to read.
 pub(crate) fn given(program: &mut Command, lines: &str) -> Output {
@@ -54,11 +57,11 @@ impl Console {
 #[test]
 fn lines_are_commands_and_it_says_how_to_set_a_model() {
     let console = Console::new();
-    let lines = ":write /memory/color \"teal\"\n\n:show /memory\n:discover /memory\n:diff 1 2\nhello\n:frob\n:quit\n:write /memory/late 1\n";
+    let lines = ":write /memory/color \"teal\"\n\n:show /memory\n:discover /memory\n:diff 2 3\nhello\n:frob\n:quit\n:write /memory/late 1\n";
     let output = given(&mut console.in_project(&[]), lines);
     let out = String::from_utf8(output.stdout).unwrap();
     let mut said = out.lines();
-    assert_eq!(said.next(), Some("svit://local/default, version 1"));
+    assert_eq!(said.next(), Some("svit://local/default, version 2"));
     let folder = console.project_path();
     let mounted = format!(
         "/mounts/cwd is {}, read only",
@@ -75,7 +78,7 @@ fn lines_are_commands_and_it_says_how_to_set_a_model() {
     assert_eq!(
         rest[1..rest.len() - 2],
         [
-            "version 2: changed /memory/color",
+            "version 3: changed /memory/color",
             "{",
             "  \"color\": \"teal\"",
             "}",
@@ -98,9 +101,34 @@ fn lines_are_commands_and_it_says_how_to_set_a_model() {
 }
 
 #[test]
+fn a_conversation_goes_on_from_line_to_line() {
+    let talk = Talk::new(Script::turns([
+        Reply::text("One.\u{1b}c"),
+        Reply::text("Two."),
+    ]));
+    let output = given(
+        &mut talk.program(&["--plain"]),
+        "first\n:stat /memory\nsecond\n",
+    );
+    let out = said(&output);
+    assert!(out.contains("gpt-5.1 answers; :help"), "{out}");
+    assert!(out.contains("\nOne.\\u{1b}c\n{"), "{out}");
+    assert!(out.ends_with("}\nTwo.\n"), "{out}");
+    assert_eq!(
+        talk.console
+            .json(&["log"])
+            .as_array()
+            .map(Vec::len)
+            .map(|n| n > 4),
+        Some(true)
+    );
+}
+
+#[test]
 fn lines_of_programs_are_json() {
     let console = Console::new();
-    let lines = ":write /memory/odd \"\\u001b[2J\"\n:show /memory/odd\n:show /memory/none\n:help\n";
+    let lines =
+        ":write /memory/odd \"\\u001b[2J\"\n:show /memory/odd\n:show /memory/none\n\n:help\n";
     let output = given(&mut console.in_project(&["--json"]), lines);
     let out = String::from_utf8(output.stdout).unwrap();
     let said: Vec<Json> = out
@@ -110,7 +138,7 @@ fn lines_of_programs_are_json() {
     assert_eq!(said.len(), 5);
     assert_eq!(
         (&said[0]["model"], &said[0]["version"]),
-        (&json!(null), &json!(1))
+        (&json!(null), &json!(2))
     );
     assert!(
         said[0]["grants"][0]

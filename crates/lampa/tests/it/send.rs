@@ -13,14 +13,14 @@ use tokio::runtime::Runtime;
 use crate::console::{Console, refused, said};
 
 /// A console with a model behind it.
-struct Talk {
-    console: Console,
+pub(crate) struct Talk {
+    pub(crate) console: Console,
     server: ModelServer,
     _runtime: Runtime,
 }
 
 impl Talk {
-    fn new(script: Script) -> Self {
+    pub(crate) fn new(script: Script) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -34,7 +34,7 @@ impl Talk {
         }
     }
 
-    fn program(&self, words: &[&str]) -> Command {
+    pub(crate) fn program(&self, words: &[&str]) -> Command {
         let mut program = self.console.program(words);
         program.env("OPENAI_API_KEY", self.server.key());
         program.env("OPENAI_BASE_URL", self.server.url());

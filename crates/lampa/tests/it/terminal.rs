@@ -3,13 +3,18 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+use svit_testkit::model_server::{Reply, Script};
+
 use crate::console::Console;
+use crate::send::Talk;
 
 /// A console on a terminal, with what it has written so far.
 struct Terminal {
@@ -20,7 +25,7 @@ struct Terminal {
 
 impl Terminal {
     /// None if there is no `script` that does what is needed here.
-    fn open(console: &Console, columns: u16, rows: u16, words: &str) -> Option<Self> {
+    fn open(program: &Command, columns: u16, rows: u16, words: &str) -> Option<Self> {
         let known = Command::new("script").arg("--version").output();
         if !known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains("util-linux")) {
             eprintln!("skipped: there is no script(1) of util-linux");
@@ -30,8 +35,7 @@ impl Terminal {
         let order = format!(
             "stty cols {columns} rows {rows}; timeout --foreground -k 1 120 '{lampa}' {words}; echo exit=$?; stty -a"
         );
-        // The program's environment is that of `script`.
-        let program = console.program(&[]);
+        // What the program is to have, `script` has.
         let mut script = Command::new("script");
         script
             .args(["-q", "-c", &order, "/dev/null"])
@@ -44,7 +48,7 @@ impl Terminal {
             };
         }
         let mut child = script
-            .current_dir(console.folder.path())
+            .current_dir(std::env::temp_dir())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -70,11 +74,11 @@ impl Terminal {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned()
     }
 
-    /// Waits until something was written.
+    /// Waits until something is seen, or was written in one piece.
     #[track_caller]
     fn shows(&self, text: &str) {
         let started = Instant::now();
-        while !self.written().contains(text) {
+        while !self.written().contains(text) && !screen(&self.written()).contains(text) {
             assert!(
                 started.elapsed() < Duration::from_secs(60),
                 "no {text:?} in {:?}",
@@ -104,6 +108,47 @@ impl Terminal {
     }
 }
 
+/// What is on the screen after all of this was written: of the orders, those that move the cursor or
+/// clear the screen. Only what changes is written, so that words come in pieces.
+fn screen(written: &str) -> String {
+    let mut cells: BTreeMap<(usize, usize), char> = BTreeMap::new();
+    let (mut row, mut column) = (1, 1);
+    let mut rest = written.chars();
+    while let Some(c) = rest.next() {
+        if c != '\u{1b}' {
+            cells.insert((row, column), c);
+            column += 1;
+            continue;
+        }
+        let mut numbers = String::new();
+        let mut letter = ' ';
+        for c in rest.by_ref().skip(1) {
+            if c.is_alphabetic() {
+                letter = c;
+                break;
+            }
+            numbers.push(c);
+        }
+        match (letter, numbers.split_once(';')) {
+            ('H', Some((to_row, to_column))) => {
+                (row, column) = (to_row.parse().unwrap_or(1), to_column.parse().unwrap_or(1));
+            }
+            ('J', _) => cells.clear(),
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    let mut last = 1;
+    for ((row, _), c) in cells {
+        if row != last {
+            text.push('\n');
+            last = row;
+        }
+        text.push(c);
+    }
+    text
+}
+
 /// However a test ends, nothing of it runs on: without `script`, the terminal hangs up.
 impl Drop for Terminal {
     fn drop(&mut self) {
@@ -130,7 +175,7 @@ fn is_restored(left: &str, exit_code: u8) {
 #[test]
 fn the_console_opens_takes_keys_and_gives_the_terminal_back() {
     let console = Console::new();
-    let Some(mut terminal) = Terminal::open(&console, 80, 24, "") else {
+    let Some(mut terminal) = Terminal::open(&console.program(&[]), 80, 24, "") else {
         return;
     };
     terminal.shows("svit://local/default");
@@ -149,7 +194,7 @@ fn the_console_opens_takes_keys_and_gives_the_terminal_back() {
 #[test]
 fn a_small_terminal_and_a_signal() {
     let console = Console::new();
-    let Some(terminal) = Terminal::open(&console, 20, 5, "--instance small") else {
+    let Some(terminal) = Terminal::open(&console.program(&[]), 20, 5, "--instance small") else {
         return;
     };
     terminal.shows("conversation");
@@ -164,10 +209,10 @@ fn a_small_terminal_and_a_signal() {
 #[test]
 fn with_plain_it_reads_lines_on_a_terminal_too() {
     let console = Console::new();
-    let Some(mut terminal) = Terminal::open(&console, 80, 24, "--plain") else {
+    let Some(mut terminal) = Terminal::open(&console.program(&[]), 80, 24, "--plain") else {
         return;
     };
-    terminal.shows("version 1");
+    terminal.shows("version 2");
     terminal.press(":show /memory\n:quit\n");
     terminal.shows("exit=0");
     assert!(
@@ -175,4 +220,30 @@ fn with_plain_it_reads_lines_on_a_terminal_too() {
         "{:?}",
         terminal.written()
     );
+}
+
+#[test]
+fn an_answer_comes_in_and_what_the_model_did_is_seen() {
+    let talk = Talk::new(Script::turns([
+        Reply::call("write", &json!({"path": "/memory/color", "value": "teal"})),
+        Reply::text("The-color-is-teal.\u{1b}[2J"),
+    ]));
+    let Some(mut terminal) = Terminal::open(&talk.program(&[]), 80, 24, "") else {
+        return;
+    };
+    terminal.shows("gpt-5.1");
+    terminal.press("Which color?\r");
+    terminal.shows("path=");
+    terminal.shows("The-color-is-teal.\\u{1b}[2J");
+    terminal.press("\x11");
+    is_restored(&terminal.left(), 0);
+    assert_eq!(talk.console.says(&["show", "/memory/color"]), "teal\n");
+
+    // What was said is there when it is opened again.
+    let Some(mut terminal) = Terminal::open(&talk.program(&[]), 80, 24, "") else {
+        return;
+    };
+    terminal.shows("The-color-is-teal.");
+    terminal.press("\x11");
+    is_restored(&terminal.left(), 0);
 }
