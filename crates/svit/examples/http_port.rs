@@ -6,12 +6,13 @@
 
 #![allow(clippy::print_stdout, reason = "a program")]
 
+use std::error::Error;
 use std::io::{Read, Result as IoResult, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use svit::http::{HttpLimits, SecretString};
-use svit::{HttpAllowlist, Message, Ports, Reasoner, Result, Scripted, ScriptedReply, Svit, value};
+use svit::{HttpAllowlist, Message, Ports, Reasoner, Scripted, ScriptedReply, Svit, value};
 
 const REFRESH: &str = r#"
 (define (main input)
@@ -21,9 +22,9 @@ const REFRESH: &str = r#"
 "#;
 
 #[tokio::main]
-async fn main() -> Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on this machine");
-    let origin = format!("http://{}", listener.local_addr().expect("its address"));
+async fn main() -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let origin = format!("http://{}", listener.local_addr()?);
     thread::spawn(move || {
         listener
             .incoming()
