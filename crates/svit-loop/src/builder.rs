@@ -7,7 +7,7 @@ use svit_model::Reasoner;
 use svit_ports::Ports;
 use svit_tree::guest::Guest;
 use svit_tree::mount::MountProvider;
-use svit_txn::{DurableProcess, Limits, MemoryStore, ProcessBuilder};
+use svit_txn::{DurableProcess, Hook, Limits, MemoryStore, ProcessBuilder};
 use svit_value::Value;
 
 use crate::budget::Budget;
@@ -93,6 +93,13 @@ impl SvitBuilder {
         self.on_new("guest", |process| process.guest(language, guest))
     }
 
+    /// A hook, behind those that are there: asked before a script or port of the model runs, and told
+    /// of each commit. A refusal is a result that the model sees. For new processes; a process from a
+    /// store gets its hooks where it is resumed, with [`Attachments`](svit_txn::Attachments).
+    pub fn hook(self, hook: Arc<dyn Hook>) -> Self {
+        self.on_new("hook", |process| process.hook(hook))
+    }
+
     /// What the host instructs the model. It is part of the system prompt, not of the process.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
@@ -101,6 +108,7 @@ impl SvitBuilder {
 
     /// What the model may do with its tools; everything if this is not called.
     pub fn tools(mut self, policy: ToolPolicy) -> Self {
+        self.failure = self.failure.or(policy.check().err());
         self.policy = policy;
         self
     }

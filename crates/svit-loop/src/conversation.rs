@@ -72,6 +72,20 @@ struct OpenTurn {
     pending: Vec<Pending>,
 }
 
+/// What the host says about a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Approval {
+    /// It was not asked.
+    #[default]
+    NotAsked,
+    /// Nothing yet.
+    Waits,
+    /// Yes.
+    Given,
+    /// No, and why.
+    Denied(String),
+}
+
 /// What a turn has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
@@ -86,6 +100,7 @@ pub(crate) struct Spent {
 struct Pending {
     call: ToolCall,
     started: bool,
+    approval: Approval,
     /// The first port that it has called and that must not be called again.
     called: Option<String>,
     result: Option<ToolResult>,
@@ -116,6 +131,8 @@ pub(crate) enum Next {
         call: ToolCall,
         /// Whether its start is recorded.
         started: bool,
+        /// What the host says about it.
+        approval: Approval,
         /// A port that it has called before, and that must not be called again.
         called: Option<String>,
     },
@@ -153,6 +170,25 @@ impl Conversation {
                 let site = body.site()?;
                 if let Some(pending) = self.pending_mut(site) {
                     pending.started = true;
+                }
+            }
+            kind::APPROVAL_REQUESTED => {
+                if let Some(pending) = self.pending_mut(body.site()?)
+                    && pending.approval == Approval::NotAsked
+                {
+                    pending.approval = Approval::Waits;
+                }
+            }
+            kind::APPROVAL_ANSWERED => {
+                let (approved, reason) = (body.flag("approved")?, body.text("reason")?);
+                if let Some(pending) = self.pending_mut(body.site()?)
+                    && pending.approval == Approval::Waits
+                {
+                    pending.approval = if approved {
+                        Approval::Given
+                    } else {
+                        Approval::Denied(reason.to_owned())
+                    };
                 }
             }
             kind::PORT_STARTED => {
@@ -236,6 +272,7 @@ impl Conversation {
             .map(|call| Pending {
                 call,
                 started: false,
+                approval: Approval::NotAsked,
                 called: None,
                 result: None,
             })
@@ -315,10 +352,30 @@ impl Conversation {
                 },
                 call: pending.call.clone(),
                 started: pending.started,
+                approval: pending.approval.clone(),
                 called: pending.called.clone(),
             },
             None => Next::Ask { step: open.steps },
         }
+    }
+
+    /// The calls of the newest answer that have no result, and about which the host was not asked.
+    pub(crate) fn unasked(&self) -> Vec<(CallSite, ToolCall)> {
+        let Some(open) = &self.open else {
+            return Vec::new();
+        };
+        let calls = (0..).zip(&open.pending).filter(|(_, pending)| {
+            pending.result.is_none() && !pending.started && pending.approval == Approval::NotAsked
+        });
+        let sited = calls.map(|(index, pending)| {
+            let site = CallSite {
+                turn: open.turn,
+                step: open.steps.saturating_sub(1),
+                index,
+            };
+            (site, pending.call.clone())
+        });
+        sited.collect()
     }
 
     /// Whether the result of a call is still missing.

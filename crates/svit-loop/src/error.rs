@@ -3,6 +3,8 @@
 use svit_model::{MessageId, ModelError};
 use svit_txn::StoreError;
 
+use crate::approvals::ApprovalId;
+
 /// Why the loop, its inbox or its outbox could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -80,6 +82,32 @@ pub enum LoopError {
     /// Another loop was started on the same process, and works on its messages now.
     #[error("another loop was started on the same process and took over")]
     Superseded,
+    /// No call of this name waits for the host, or none does any more.
+    #[error("call {id} does not wait for approval")]
+    NotWaiting {
+        /// The call.
+        id: ApprovalId,
+    },
+    /// The host has answered already, and otherwise.
+    #[error("call {id} was {} before", if *.approved { "approved" } else { "denied" })]
+    AlreadyAnswered {
+        /// The call.
+        id: ApprovalId,
+        /// What it was answered.
+        approved: bool,
+    },
+    /// A text that names no call.
+    #[error("{text:?} is not the name of a call, such as \"3.0.1\"")]
+    BadApprovalId {
+        /// Its beginning.
+        text: String,
+    },
+    /// A policy names a tool that there is not.
+    #[error("there is no tool {name:?} to ask about; there are {}", crate::tools::NAMES.join(", "))]
+    UnknownTool {
+        /// The name.
+        name: String,
+    },
     /// Nothing more will come.
     #[error("closed: the `Svit` behind it was stopped or is gone")]
     Closed,
@@ -116,6 +144,10 @@ impl LoopError {
             Self::TurnFailed { .. } => "turn_failed",
             Self::Stopped { .. } => "stopped",
             Self::Superseded => "superseded",
+            Self::NotWaiting { .. } => "not_waiting",
+            Self::AlreadyAnswered { .. } => "already_answered",
+            Self::BadApprovalId { .. } => "bad_approval_id",
+            Self::UnknownTool { .. } => "unknown_tool",
             Self::Closed => "closed",
             Self::Lagged(_) => "lagged",
             Self::BadEvent { .. } => "bad_event",

@@ -112,7 +112,7 @@ impl Events {
             let ended = match now {
                 Progress::Closed => true,
                 Progress::Stopped(..) => !self.told,
-                Progress::Idle | Progress::Busy => false,
+                Progress::Idle | Progress::Busy | Progress::Waiting => false,
             };
             tokio::select! {
                 biased;

@@ -118,9 +118,9 @@ impl Inbox {
     }
 }
 
-/// Has the loop settle a message whose sender gave up waiting, or was not told whether it landed: it
-/// may be in the inbox.
-struct Unsettled<'a>(&'a Shared);
+/// Has the loop settle a message, or an answer of the host, whose sender gave up waiting or was not
+/// told whether it landed: it may be there.
+pub(crate) struct Unsettled<'a>(pub(crate) &'a Shared);
 
 impl Drop for Unsettled<'_> {
     fn drop(&mut self) {

@@ -17,7 +17,7 @@
 //! - [`Svit`], [`SvitBuilder`]: a process with its loop;
 //! - [`Inbox`], [`Outbox`]: messages in, answers out;
 //! - [`Events`], [`SvitEvent`], [`Delta`]: everything that happens, for consoles and logs;
-//! - [`ToolPolicy`]: what the model may do;
+//! - [`ToolPolicy`]: what the model may do; [`Approvals`]: calls that wait for the host's yes or no;
 //! - [`LoopError`].
 //!
 //! # What it does not do
@@ -31,6 +31,13 @@
 //! stay together. People still see everything: what was compacted stays in the thread until
 //! [`Svit::trim_compacted`] forgets it. If no summary can be had, the turn fails with the code
 //! `context_too_long`, and is tried again like any turn whose model failed.
+//!
+//! # Calls that wait for the host
+//! With [`ToolPolicy::ask`] a call waits until the host [approves](Approvals::approve) or
+//! [denies](Approvals::deny) it. The wait is in the thread, over restarts too; it holds nothing of the
+//! process and is no time of the turn. The messages behind it wait as well. [`Svit::cancel_turn`] gives
+//! the message up; [`Svit::stop`] does not wait for the host, and leaves the message in the inbox with
+//! its call, which waits again after the next start.
 //!
 //! # How a turn ends without an answer
 //! A model or a network that fails is tried again, `max_turn_attempts` times in all, after waits that
@@ -48,6 +55,7 @@
 //! it (`superseded`), the store is damaged or stays away, or the loop's task has `ended`. A store that
 //! is away for a moment is waited for.
 
+mod approvals;
 mod budget;
 mod builder;
 mod compaction;
@@ -56,6 +64,7 @@ mod conversation;
 mod error;
 mod events;
 mod failure;
+mod gate;
 mod grants;
 mod inbox;
 mod journal;
@@ -68,6 +77,7 @@ mod tools;
 mod turn;
 mod worker;
 
+pub use approvals::{ApprovalId, ApprovalRequest, Approvals};
 pub use builder::SvitBuilder;
 pub use error::LoopError;
 pub use events::{Delta, Events, SvitEvent};

@@ -69,6 +69,14 @@ pub(crate) fn compose(
             "Of these you reach only {paths}, and what is below."
         );
     }
+    if !policy.asked().is_empty() {
+        let tools: Vec<&str> = policy.asked().iter().map(|tool| tool.as_str()).collect();
+        let _ = writeln!(
+            prompt,
+            "Calls of {} wait until the host has approved them. One that is denied says why.",
+            tools.join(", ")
+        );
+    }
     if runs != Runs::Nothing {
         prompt.push_str(
             "\nA script defines (main input), for example\n\

@@ -20,6 +20,8 @@ pub(crate) enum Progress {
     Idle,
     /// It works on a message.
     Busy,
+    /// A call waits for the host's yes or no.
+    Waiting,
     /// It has stopped for good, with a code and a reason.
     Stopped(String, String),
     /// The `Svit` is gone, or was stopped.
@@ -98,6 +100,17 @@ impl Shared {
         });
     }
 
+    /// The host has answered: what waited for that is worked on again.
+    pub(crate) fn answered(&self) {
+        self.progress.send_if_modified(|now| {
+            let waited = *now == Progress::Waiting;
+            if waited {
+                *now = Progress::Busy;
+            }
+            waited
+        });
+    }
+
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
@@ -152,7 +165,7 @@ impl Progress {
                 reason: reason.clone(),
             }),
             Self::Closed => Some(LoopError::Closed),
-            Self::Idle | Self::Busy => None,
+            Self::Idle | Self::Busy | Self::Waiting => None,
         }
     }
 }

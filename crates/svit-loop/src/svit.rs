@@ -10,6 +10,7 @@ use svit_value::{Text, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use crate::approvals::Approvals;
 use crate::budget::{Budget, Stopwatch};
 use crate::events::Events;
 use crate::inbox::Inbox;
@@ -156,6 +157,11 @@ impl Svit {
         Outbox::new(self.process.clone(), &self.shared, position)
     }
 
+    /// The calls that wait for the host's yes or no, from the first that waits now.
+    pub fn approvals(&self) -> Approvals {
+        Approvals::new(self.process.clone(), self.shared.clone())
+    }
+
     /// Everything that happens from here on.
     pub fn events(&self) -> Events {
         Events::new(self.process.clone(), &self.shared, EVENTS)
@@ -201,26 +207,28 @@ impl Svit {
         Ok(())
     }
 
-    /// Waits until every [`Inbox`] is dropped and every message is answered or given up.
+    /// Waits until every [`Inbox`] is dropped and every message is answered or given up. While a call
+    /// waits for the host, this does too: [`Approvals`] answers it.
     ///
     /// # Errors
     /// [`LoopError::NotStarted`] if messages wait and nothing works on them;
     /// [`LoopError::Stopped`] if the loop has stopped.
     pub async fn block(&mut self) -> Result<(), LoopError> {
-        self.wait_until_idle(|shared| !shared.has_inboxes()).await
+        self.wait_until_idle(|shared| !shared.has_inboxes(), false)
+            .await
     }
 
     /// Takes no more messages, waits until every message that waits is answered or given up, and
     /// ends the loop. Afterwards nothing of it holds the process or its store. Where no loop was
-    /// started, messages that wait stay in the inbox. Dropping the future leaves the loop running;
-    /// this can be called again.
+    /// started, messages that wait stay in the inbox; where a call waits for the host, its message and
+    /// those behind it do. Dropping the future leaves the loop running; this can be called again.
     ///
     /// # Errors
     /// [`LoopError::Stopped`] if the loop had stopped before. It has ended all the same.
     pub async fn stop(&mut self) -> Result<(), LoopError> {
         self.shared.seal();
         let drained = if self.is_started() {
-            self.wait_until_idle(|_| true).await
+            self.wait_until_idle(|_| true, true).await
         } else {
             Ok(())
         };
@@ -234,10 +242,18 @@ impl Svit {
         drained
     }
 
-    async fn wait_until_idle(&self, may_end: impl Fn(&Shared) -> bool) -> Result<(), LoopError> {
+    async fn wait_until_idle(
+        &self,
+        may_end: impl Fn(&Shared) -> bool,
+        without_host: bool,
+    ) -> Result<(), LoopError> {
         let mut progress = self.shared.watch();
         loop {
             let now = progress.borrow_and_update().clone();
+            // Whoever could answer may be the one who waits here.
+            if without_host && now == Progress::Waiting {
+                return Ok(());
+            }
             // A closed inbox takes nothing more: it need not be dropped.
             if now == Progress::Closed || may_end(&self.shared) {
                 let waiting = self.waiting()?;

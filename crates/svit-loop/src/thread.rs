@@ -21,6 +21,8 @@ pub(crate) mod kind {
     pub(crate) const PORT_FINISHED: &str = "port.finished";
     pub(crate) const TURN_FINISHED: &str = "turn.finished";
     pub(crate) const TURN_FAILED: &str = "turn.failed";
+    pub(crate) const APPROVAL_REQUESTED: &str = "approval.requested";
+    pub(crate) const APPROVAL_ANSWERED: &str = "approval.answered";
     pub(crate) const CONTEXT_COMPACTED: &str = "context.compacted";
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn count(n: u64) -> Value {
 
 /// Where a tool call stands: turn, step and index. It names the call for good, whatever ids the
 /// provider chose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CallSite {
     pub(crate) turn: u64,
     pub(crate) step: u64,
@@ -160,6 +162,29 @@ pub(crate) fn tool_started(site: CallSite, call: &ToolCall) -> Result<NewEvent, 
             ("call_id", Value::from(call.id.as_str())),
             ("name", Value::from(call.name.as_str())),
         ],
+    )
+}
+
+/// The event that says that a tool call waits for the host.
+pub(crate) fn approval_requested(site: CallSite, call: &ToolCall) -> Result<NewEvent, ValueError> {
+    let [turn, step, index] = site.fields();
+    let call_id = ("call_id", Value::from(call.id.as_str()));
+    let name = ("name", Value::from(call.name.as_str()));
+    event(kind::APPROVAL_REQUESTED, [turn, step, index, call_id, name])
+}
+
+/// The event that says what the host answered.
+pub(crate) fn approval_answered(
+    site: CallSite,
+    approved: bool,
+    reason: &str,
+) -> Result<NewEvent, ValueError> {
+    let [turn, step, index] = site.fields();
+    let approved = ("approved", Value::Bool(approved));
+    let reason = ("reason", Value::from(reason));
+    event(
+        kind::APPROVAL_ANSWERED,
+        [turn, step, index, approved, reason],
     )
 }
 

@@ -12,6 +12,7 @@ use crate::LoopError;
 use crate::conversation::Next;
 use crate::events::Delta;
 use crate::failure::Failure;
+use crate::gate::Gate;
 use crate::inbox::check_message;
 use crate::journal::{is_rejection, is_too_large};
 use crate::thread::{
@@ -24,27 +25,46 @@ use crate::{prompt, tools};
 /// Whose receipts those of tool calls are.
 const CLIENT: &str = "thread";
 
+/// How far a turn has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Its message has left the inbox, or the attempt has failed.
+    Ended,
+    /// A call waits for the host.
+    Waits,
+}
+
 impl Worker {
-    /// Runs a turn from where its events end. Returns once its message has left the inbox.
-    pub(crate) async fn turn(&mut self, turn: u64, message: &Value) -> Result<(), Failure> {
+    /// Runs a turn from where its events end. Returns once its message has left the inbox, or once
+    /// it waits for the host.
+    pub(crate) async fn turn(&mut self, turn: u64, message: &Value) -> Result<Turned, Failure> {
         loop {
             match self.journal.conversation().next(turn) {
                 Next::Start => self.start(turn, message).await?,
                 Next::Ask { step } => {
                     if self.ask(turn, step).await? {
-                        return Ok(());
+                        return Ok(Turned::Ended);
                     }
                 }
                 Next::Run {
                     site,
                     call,
                     started,
+                    approval,
                     called,
-                } => self.call_tool(site, &call, started, called).await?,
+                } => {
+                    self.check_budget()?;
+                    match self.gate(site, &call, started, &approval).await? {
+                        Gate::Open => self.call_tool(site, &call, started, called).await?,
+                        Gate::Waits => return Ok(Turned::Waits),
+                        Gate::Recorded => {}
+                    }
+                }
                 Next::Ended => {
                     // Its message left the inbox in the same append, unless somebody put it back.
                     let acknowledge = Operation::Acknowledge { sequence: turn };
-                    return Ok(self.journal.end_turn(acknowledge, |_| Vec::new()).await?);
+                    self.journal.end_turn(acknowledge, |_| Vec::new()).await?;
+                    return Ok(Turned::Ended);
                 }
             }
         }
@@ -200,7 +220,6 @@ impl Worker {
         started: bool,
         called: Option<String>,
     ) -> Result<(), Failure> {
-        self.check_budget()?;
         let begins = if started {
             Vec::new()
         } else {

@@ -19,6 +19,7 @@ use crate::journal::{Journal, is_rejection, is_too_large, may_pass};
 use crate::shared::{Progress, Shared};
 use crate::thread::{NewEvent, count, event, kind};
 use crate::tools::ToolPolicy;
+use crate::turn::Turned;
 
 /// How long a failed turn, or a store that does not answer, is given before the next attempt:
 /// doubled each time, up to the longest.
@@ -104,7 +105,20 @@ impl Worker {
             match waiting {
                 Some((turn, message)) => {
                     self.shared.set_progress(Progress::Busy);
-                    self.attend(turn, message).await?;
+                    let waits = self.attend(turn, message).await? == Turned::Waits;
+                    // Unless the host has answered by now. What has landed may be read before it is
+                    // published.
+                    if waits && self.journal.seen() >= self.process.events_end() {
+                        self.shared.set_progress(Progress::Waiting);
+                        let shared = self.shared.clone();
+                        tokio::select! {
+                            // The host's answer is among the news, sooner or later.
+                            _ = news.recv() => {}
+                            () = shared.unsettled.notified() => self.journal.settle().await?,
+                            // Acted on where the turn goes on.
+                            () = shared.cancelled(turn) => {}
+                        }
+                    }
                 }
                 None => {
                     self.shared.set_progress(Progress::Idle);
@@ -134,7 +148,7 @@ impl Worker {
     }
 
     /// Works on a message, and counts the time that it takes.
-    async fn attend(&mut self, turn: u64, message: Value) -> Result<(), LoopError> {
+    async fn attend(&mut self, turn: u64, message: Value) -> Result<Turned, LoopError> {
         let deadline = self.stopwatch.deadline(turn, self.budget.wall);
         let begun = tokio::time::Instant::now();
         let attended = self.work_on(turn, message, deadline).await;
@@ -142,13 +156,14 @@ impl Worker {
         attended
     }
 
-    /// Works on a message until it is answered or given up, or the turn failed for now.
+    /// Works on a message until it is answered or given up, or waits for the host, or the turn failed
+    /// for now.
     async fn work_on(
         &mut self,
         turn: u64,
         message: Value,
         deadline: Deadline,
-    ) -> Result<(), LoopError> {
+    ) -> Result<Turned, LoopError> {
         let span = tracing::info_span!("turn", address = %self.process.address(), turn);
         let shared = self.shared.clone();
         let ended = {
@@ -161,17 +176,17 @@ impl Worker {
             }
         };
         let failure = match ended {
-            Ok(()) => return Ok(()),
+            Ok(turned) => return Ok(turned),
             Err(Failure::Fatal(error)) => return Err(*error),
             Err(Failure::Turn(failure)) => failure,
         };
         // A cancelled future may have left an append in flight; nothing is written before it is
         // settled, and nothing is decided before its events are known.
         self.journal.settle().await?;
-        if !self.is_waiting(turn)? {
-            return Ok(());
+        if self.is_waiting(turn)? {
+            self.failed(turn, failure, deadline).await?;
         }
-        self.failed(turn, failure, deadline).await
+        Ok(Turned::Ended)
     }
 
     /// Records that a turn failed; then gives its message up, or waits before the next attempt.

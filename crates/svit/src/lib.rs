@@ -130,7 +130,7 @@
 //!   [`DurableProcess::delete`], [`ProcessStoreExt::collect_garbage`];
 //! - a say before scripts run, a look after each commit: [`Hook`], [`Attachments`];
 //! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
-//! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`];
+//! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`], [`Approvals`];
 //! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
 //! - HTTP requests within an allowlist: [`HttpAllowlist`], `Ports::http`, `ReqwestHttpTransport`, [`http`];
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
@@ -223,7 +223,8 @@ pub use error::{Error, Result};
 #[cfg(feature = "lisp")]
 pub use svit_lisp::Script;
 pub use svit_loop::{
-    Delta, Events, Inbox, LoopError, Outbox, Svit, SvitBuilder, SvitEvent, ToolPolicy,
+    ApprovalId, ApprovalRequest, Approvals, Delta, Events, Inbox, LoopError, Outbox, Svit,
+    SvitBuilder, SvitEvent, ToolPolicy,
 };
 #[cfg(feature = "providers")]
 pub use svit_model::OpenAI;

@@ -45,9 +45,14 @@ fn the_prompt_names_the_process_its_scripts_and_the_instructions() {
             &["- add: "],
         ),
         (
+            ToolPolicy::new().ask(["write", "exec"]),
+            &["Calls of exec, write wait until the host has approved them."],
+            &["Of these you reach"],
+        ),
+        (
             ToolPolicy::new().paths(["/memory/a", "/memory/b"]).unwrap(),
             &["only /memory/a, /memory/b, and"],
-            &["- add"],
+            &["- add", "the host has approved"],
         ),
     ] {
         let prompt = compose(&process, &policy, Some("Be brief."));

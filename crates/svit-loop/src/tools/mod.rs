@@ -15,6 +15,9 @@ pub use policy::ToolPolicy;
 use results::{PAGE, page};
 pub(crate) use results::{committed, error};
 
+/// The names of all tools.
+pub(crate) const NAMES: [&str; 6] = ["discover", "read", "stat", "write", "remove", "exec"];
+
 /// The tools, as a model sees them under a policy.
 pub(crate) fn specs(policy: &ToolPolicy) -> Vec<ToolSpec> {
     let path = |what: &str| value!({"type": "string", "description": what});
@@ -143,6 +146,11 @@ pub(crate) fn plan(process: &DurableProcess, policy: &ToolPolicy, call: &ToolCal
 pub(crate) fn looks_at_mount(call: &ToolCall) -> bool {
     let path = call.arguments.get("path").and_then(Value::as_str);
     path.is_some_and(|path| path.starts_with("/mounts/"))
+}
+
+/// Whether a call is one of a tool that changes nothing.
+pub(crate) fn only_reads(call: &ToolCall) -> bool {
+    matches!(call.name.as_str(), "discover" | "read" | "stat")
 }
 
 /// Whether an operation writes below a mount.

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use svit_tree::{IntoPath, Path, TreeError};
 use svit_value::Text;
 
+use super::NAMES;
+use crate::LoopError;
+
 /// What a model may do with its tools; by default everything that the namespace allows. Each setting
 /// narrows it. A call that is refused changes nothing, and its result says what is allowed.
 ///
@@ -28,6 +31,7 @@ pub struct ToolPolicy {
     read_only: bool,
     scripts: Option<BTreeSet<Text>>,
     paths: Option<BTreeSet<Path>>,
+    asked: BTreeSet<Text>,
 }
 
 impl ToolPolicy {
@@ -66,6 +70,45 @@ impl ToolPolicy {
         let paths: Result<Vec<Path>, _> = paths.into_iter().map(IntoPath::into_path).collect();
         self.paths.get_or_insert_default().extend(paths?);
         Ok(self)
+    }
+
+    /// A call of one of these tools (`discover`, `read`, `stat`, `write`, `remove`, `exec`) waits,
+    /// durably, until the host [approves or denies](crate::Approvals) it; but one that the policy
+    /// refuses, or that is malformed, is refused at once. A port is called by `exec`. What a script does
+    /// within one `exec` is covered by the answer about that. Called again, it adds to them.
+    ///
+    /// There is no time limit but the host's own patience. Should the host attach another policy after a
+    /// restart, that one decides about calls that were not begun yet.
+    ///
+    /// A name that is no tool is an error of [`SvitBuilder::build`](crate::SvitBuilder::build).
+    #[must_use]
+    pub fn ask(mut self, tools: impl IntoIterator<Item = impl Into<Text>>) -> Self {
+        self.asked.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Whether everything that it names is there.
+    pub(crate) fn check(&self) -> Result<(), LoopError> {
+        let unknown = self
+            .asked
+            .iter()
+            .find(|name| !NAMES.contains(&name.as_str()));
+        match unknown {
+            Some(name) => Err(LoopError::UnknownTool {
+                name: name.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether calls of a tool wait for the host.
+    pub(crate) fn asks(&self, tool: &str) -> bool {
+        self.asked.contains(tool)
+    }
+
+    /// The tools whose calls wait for the host.
+    pub(crate) const fn asked(&self) -> &BTreeSet<Text> {
+        &self.asked
     }
 
     /// Whether the model can use `write` and `remove` at all.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod anywhere;
+mod approvals;
 mod budgets;
 mod common;
 mod compaction;
@@ -9,6 +10,7 @@ mod crash;
 mod grants;
 mod guests;
 mod handles;
+mod hooks;
 mod http;
 mod owners;
 mod receipts;
