@@ -29,7 +29,7 @@
 //! it. One program at a time can use an instance; a second one is refused.
 //!
 //! # Files
-//! [`arguments`]: the call; [`command`]: what can be done; [`line`]: the same, typed; [`folder`]:
+//! [`arguments`]: the call; [`command`]: what can be done; [`mod@line`]: the same, typed; [`folder`]:
 //! where instances are; [`instance`]: opening one; [`grants`]: what it can reach; [`session`]: all of
 //! it, with the loop; [`results`]: doing what a command says; [`diff`], [`place`], [`excerpt`]: what
 //! is shown of versions, trees and values; [`page`], [`printable`]: for people's eyes; [`plain`]: the

@@ -1,6 +1,7 @@
 //! Texts as a terminal may be given them. What is stored may come from a model, from a file or from
 //! anybody who talked to it, so everything that is printed or drawn goes through here.
 
+// THREAT[TM-CONSOLE-1]
 /// Whether a terminal might take it for an order, or show something else than what is there.
 fn is_order(c: char) -> bool {
     c.is_control() || reorders(c) || is_unseen(c)

@@ -80,6 +80,7 @@ impl<W: Write> Taken<W> {
     }
 }
 
+// THREAT[TM-CONSOLE-3]
 impl<W: Write> Drop for Taken<W> {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to give back.

@@ -11,6 +11,7 @@ const MARKS: usize = 3;
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
 
+// THREAT[TM-CONSOLE-2]
 /// What takes columns of its own: a letter with its marks, or a wide character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cell {

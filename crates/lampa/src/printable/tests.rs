@@ -2,6 +2,7 @@
 
 use super::{one_line, printable};
 
+// THREAT[TM-CONSOLE-1]
 #[test]
 fn nothing_that_a_terminal_obeys_is_printed() {
     assert_eq!(

@@ -19,6 +19,7 @@ impl Write for Tty {
     }
 }
 
+// THREAT[TM-CONSOLE-3]
 #[test]
 fn a_panic_gives_the_terminal_back() {
     let tty = Tty::default();

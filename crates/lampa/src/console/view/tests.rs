@@ -380,6 +380,7 @@ fn what_is_typed() {
     );
 }
 
+// THREAT[TM-CONSOLE-2]
 #[test]
 fn hostile_texts_stay_in_their_place() {
     for text in crate::console::text::tests::HOSTILE {
