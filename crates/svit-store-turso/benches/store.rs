@@ -478,7 +478,7 @@ async fn parts() {
         kind: BaseKind::Created,
     };
     let (address, mut head) = (base.address.clone(), base.digest());
-    store
+    let epoch = store
         .insert_base(base, Vec::new(), Batch::default())
         .await
         .unwrap();
@@ -503,7 +503,7 @@ async fn parts() {
             ..Batch::default()
         };
         let start = Instant::now();
-        store.append(&address, expected, 1, batch).await.unwrap();
+        store.append(&address, expected, epoch, batch).await.unwrap();
         appends.push(start.elapsed());
 
         let start = Instant::now();

@@ -25,7 +25,7 @@ pub(crate) enum Written {
     Head(Box<Head>),
     /// Nothing but success.
     Done,
-    /// Whether there is more to remove.
+    /// Whether there is more to remove; of a start, and of a deletion, that it is not done yet.
     More(bool),
     /// What was removed.
     Swept(Collected),
@@ -80,7 +80,11 @@ impl Applying<'_> {
             }));
         }
         self.checked.heads(self.connection, &self.meta)?;
-        let mut head = HeadRow::new(base, *digest);
+        if self.has_rows_of_gone(address)? {
+            return Ok((Written::More(true), None));
+        }
+        let epoch = self.underway.first_epoch(&self.meta);
+        let mut head = HeadRow::new(base, *digest, epoch);
         self.link(&start.base, &head)?;
         for block in &start.blocks {
             self.block(&block.digest, &block.data)?;
@@ -248,7 +252,7 @@ impl Applying<'_> {
         if let Some(keep) = self.events_kept
             && !rows.events.is_empty()
         {
-            self.retain_events(address, head, keep)?;
+            self.retain_events(address, head, keep, rows.events.len() as u64)?;
         }
         Ok(())
     }

@@ -175,12 +175,13 @@ impl Applying<'_> {
 
     /// Whether this is a version all of whose blocks are in the store for sure.
     fn has_blocks(&mut self, at: &CheckpointRef) -> Result<bool, Fault> {
-        if let Some(checkpoint) = find(self.connection, &at.address, at.version)? {
-            return Ok(checkpoint.root == at.root);
-        }
+        // First: a deletion leaves checkpoints for a while, and no blocks.
         let Some(head) = self.checked.head(self.connection, &at.address)? else {
             return Ok(false);
         };
+        if let Some(checkpoint) = find(self.connection, &at.address, at.version)? {
+            return Ok(checkpoint.root == at.root);
+        }
         let base = read::base(self.connection, &at.address, &head.row)?;
         Ok(base.version == at.version && base.root == at.root && base.has_blocks())
     }
@@ -225,21 +226,32 @@ impl Applying<'_> {
             return Ok(());
         };
         for (checkpoint, sum) in list(self.connection, address, newest, usize::MAX)? {
-            let removed = self.connection.execute(
-                "DELETE FROM checkpoint WHERE address=?1 AND version=?2",
-                &[
-                    Bind::Blob(address.as_str().as_bytes()),
-                    Bind::Int(int(checkpoint.version)?),
-                ],
-            )?;
-            if removed != 1 {
-                return Err(corrupt(
-                    "a checkpoint that cannot be removed",
-                    at("checkpoint", address),
-                ));
-            }
-            self.meta.checkpoints.remove(&sum);
+            self.drop_checkpoint(address, &checkpoint, &sum)?;
         }
+        Ok(())
+    }
+
+    /// Removes a checkpoint.
+    pub(crate) fn drop_checkpoint(
+        &mut self,
+        address: &Address,
+        checkpoint: &Checkpoint,
+        sum: &Sum,
+    ) -> Result<(), Fault> {
+        let removed = self.connection.execute(
+            "DELETE FROM checkpoint WHERE address=?1 AND version=?2",
+            &[
+                Bind::Blob(address.as_str().as_bytes()),
+                Bind::Int(int(checkpoint.version)?),
+            ],
+        )?;
+        if removed != 1 {
+            return Err(corrupt(
+                "a checkpoint that cannot be removed",
+                at("checkpoint", address),
+            ));
+        }
+        self.meta.checkpoints.remove(sum);
         Ok(())
     }
 }

@@ -35,6 +35,7 @@ use svit_value::{Digest, links};
 use crate::apply::{Applying, Written};
 use crate::checkpoint;
 use crate::checks::Checked;
+use crate::delete;
 use crate::fault::{Fault, ascends, at, corrupt};
 use crate::head::{self, HeadRow, parse};
 use crate::read;
@@ -190,7 +191,7 @@ enum Phase {
 pub(crate) struct Run {
     marker: Marker,
     phase: Phase,
-    /// Processes with rows that a cut has left.
+    /// Processes with rows that a cut or a deletion has left.
     leftovers: Vec<Address>,
 }
 
@@ -268,7 +269,10 @@ impl Run {
                 self.marker.follow(connection)?;
                 continue;
             }
-            let Some((stored, head)) = next_head(connection, &after)? else {
+            let next = next_head(connection, &after)?;
+            let up_to = next.as_ref().map(|(stored, _)| &stored[..]);
+            self.gone(connection, &after, up_to)?;
+            let Some((stored, head)) = next else {
                 self.phase = Phase::Sweeping { after: Vec::new() };
                 return Ok(true);
             };
@@ -277,6 +281,19 @@ impl Run {
         }
         self.phase = Phase::Marking { after };
         Ok(false)
+    }
+
+    /// Notes the processes between two addresses that are gone and have left rows.
+    fn gone(
+        &mut self,
+        connection: &mut Connection,
+        after: &[u8],
+        before: Option<&[u8]>,
+    ) -> Result<(), Fault> {
+        let room = MAX_LEFTOVERS.saturating_sub(self.leftovers.len()) as u64;
+        let (mut found, _) = delete::gone(connection, after, before, room)?;
+        self.leftovers.append(&mut found);
+        Ok(())
     }
 
     /// Sees the roots of one process.

@@ -152,18 +152,16 @@ pub(crate) fn dependents(
     Ok(found)
 }
 
-/// All children of a process, whether they depend on it or not.
-pub(crate) fn children(connection: &mut Connection, parent: &Address) -> Result<Vec<Link>, Fault> {
-    let mut found = Vec::new();
-    connection.for_each(
-        "SELECT parent, version, child, record, depends, sum FROM fork_ref WHERE parent=?1 ORDER BY version, child",
+/// The first child of a process, whether it depends on it or not.
+pub(crate) fn first_child(
+    connection: &mut Connection,
+    parent: &Address,
+) -> Result<Option<Link>, Fault> {
+    let row = connection.row(
+        "SELECT parent, version, child, record, depends, sum FROM fork_ref WHERE parent=?1 ORDER BY version, child LIMIT 1",
         &[Bind::Blob(parent.as_str().as_bytes())],
-        |row| {
-            found.push(Link::decode(row)?);
-            Ok::<_, Fault>(ControlFlow::Continue(()))
-        },
     )?;
-    Ok(found)
+    row.map(Link::decode).transpose()
 }
 
 impl Applying<'_> {

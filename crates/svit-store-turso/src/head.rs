@@ -52,12 +52,12 @@ const ONE: &str = "SELECT address, version, digest, root, epoch, base, first_eve
 
 impl HeadRow {
     /// The head of a history that has only its base.
-    pub(crate) fn new(base: &Base, digest: Digest) -> HeadRow {
+    pub(crate) fn new(base: &Base, digest: Digest, epoch: u64) -> HeadRow {
         HeadRow {
             version: base.version,
             digest: base.head(),
             root: base.root,
-            epoch: 1,
+            epoch,
             base: digest,
             first_event: base.first_event(),
             next_event: base.first_event(),

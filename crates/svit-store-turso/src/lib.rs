@@ -51,8 +51,7 @@
 //!
 //! # Limitations
 //! - Blobs are at most 64 MiB each; names (clients, requests, event kinds) at most 128 bytes.
-//! - A deletion is one transaction: others wait for as long as it takes to remove the process's rows.
-//!   Cutting and trimming it first removes most of them in pieces.
+//! - A cut removes the older checkpoints in one transaction: a row of about 100 bytes for each.
 //! - A collection reads every block that is needed, and keeps 50 bytes for each in SQLite's temporary
 //!   database, which is a file in the folder for temporary files once it is large.
 //! - A verification begins with SQLite's own checks; commits wait while each of them runs.
@@ -69,6 +68,7 @@ mod checkpoint;
 mod checks;
 mod collect;
 mod cut;
+mod delete;
 mod fault;
 mod fork;
 mod head;

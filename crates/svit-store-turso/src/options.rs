@@ -29,6 +29,9 @@ pub enum WhenFull {
     Refuse,
 }
 
+/// The most writes in one batch.
+pub(crate) const MAX_BATCH: usize = 1024;
+
 /// Options for [`TursoProcessStore::open_with`](crate::TursoProcessStore::open_with).
 ///
 /// | option | default | bounds | unit |
@@ -99,7 +102,7 @@ impl OpenOptions {
 
     /// The most commits that share one sync. There is no timer: a batch is whatever was waiting.
     pub fn batch(mut self, commits: usize) -> Self {
-        self.batch = commits.clamp(1, 1024);
+        self.batch = commits.clamp(1, MAX_BATCH);
         self
     }
 
@@ -135,7 +138,7 @@ impl OpenOptions {
     }
 
     /// How many of its newest thread events each process keeps; up to an eighth more are kept before
-    /// the oldest go. Without this all are kept, until
+    /// the oldest go, and of a longer backlog each append takes away some hundreds. Without this all are kept, until
     /// [`trim_events`](svit_txn::ProcessStore::trim_events) is called. What is forgotten is gone for
     /// forks that share it, too.
     pub fn events_per_process(mut self, events: u64) -> Self {

@@ -1,6 +1,8 @@
 //! A batch, checked and encoded before it is queued: the caller's thread does this work, so that
 //! the owner thread, which all callers share, has only rows to write.
 
+use std::sync::Arc;
+
 use svit_tree::Address;
 use svit_txn::{
     Base, BaseKind, Batch, Block, CheckpointPart, Receipt, StoreError, StoredRecord, ThreadEvent,
@@ -17,7 +19,8 @@ const MAX_NAME: usize = 128;
 /// What an owner thread is asked to write.
 #[derive(Debug)]
 pub(crate) enum Write {
-    Start(Box<Start>),
+    /// Shared, since it is sent again when rows of a process that is gone were in its way.
+    Start(Arc<Start>),
     Claim {
         address: Address,
     },
@@ -41,7 +44,7 @@ pub(crate) enum Write {
         epoch: u64,
         before: u64,
     },
-    /// Removes some of the rows that a cut or a trim has left.
+    /// Removes some of the rows that a cut, a trim or a deletion has left.
     Purge {
         address: Address,
     },

@@ -238,18 +238,20 @@ impl TursoProcessStore {
 const MAX_STEPS: u64 = 4096;
 
 impl TursoProcessStore {
-    /// Removes in pieces what a cut or a trim has left. That those rows are gone is already true for
-    /// every reader, so what fails here is only said in the log; the next collection goes on.
+    /// Removes in pieces what a cut, a trim or a deletion has left. That those rows are gone is already
+    /// true for every reader, so what fails here is only said in the log; the next collection goes on.
     async fn purge(&self, address: &Address) {
+        if let Err(error) = self.purge_all(address).await {
+            tracing::warn!(%error, "rows of forgotten history were left");
+        }
+    }
+
+    async fn purge_all(&self, address: &Address) -> StoreResult<()> {
         loop {
             let address = address.clone();
-            match self.write(Write::Purge { address }).await {
-                Ok(Written::More(true)) => {}
-                Ok(_) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "rows of forgotten history were left");
-                    return;
-                }
+            match self.write(Write::Purge { address }).await? {
+                Written::More(true) => {}
+                _ => return Ok(()),
             }
         }
     }
@@ -279,10 +281,14 @@ impl ProcessStore for TursoProcessStore {
         batch: Batch,
     ) -> BoxFuture<'_, StoreResult<u64>> {
         Box::pin(async move {
-            let start = prepared::start(base, blocks, batch)?;
-            match self.write(Write::Start(Box::new(start))).await? {
-                Written::Epoch(epoch) => Ok(epoch),
-                _ => Err(mismatched()),
+            let start = Arc::new(prepared::start(base, blocks, batch)?);
+            loop {
+                match self.write(Write::Start(start.clone())).await? {
+                    Written::Epoch(epoch) => return Ok(epoch),
+                    // Of a process that is gone there are rows under the address.
+                    Written::More(_) => self.purge_all(&start.base.base.address).await?,
+                    _ => return Err(mismatched()),
+                }
             }
         })
     }
@@ -465,7 +471,17 @@ impl ProcessStore for TursoProcessStore {
 
     fn delete(&self, address: &Address, epoch: u64) -> BoxFuture<'_, StoreResult<()>> {
         let address = address.clone();
-        Box::pin(async move { self.write(Write::Delete { address, epoch }).await.map(drop) })
+        Box::pin(async move {
+            loop {
+                let address = address.clone();
+                match self.write(Write::Delete { address, epoch }).await? {
+                    Written::More(_) => {}
+                    _ => break,
+                }
+            }
+            self.purge(&address).await;
+            Ok(())
+        })
     }
 
     fn collect(&self, steps: u64) -> BoxFuture<'_, StoreResult<Collected>> {

@@ -9,6 +9,8 @@ use svit_value::Digest;
 
 use crate::collect::Run;
 use crate::fault::Fault;
+use crate::options::MAX_BATCH;
+use crate::schema::Meta;
 use crate::sql::{Connection, SqlError};
 
 /// A checkpoint of which parts are still to come.
@@ -38,6 +40,8 @@ pub(crate) struct Underway {
     /// What there was before the batch under way, and before the write.
     before_batch: Before,
     before_write: Before,
+    /// How many writes the batch under way has begun.
+    writes: u64,
     /// Whether the batch under way has swept.
     pub(crate) has_swept: bool,
     /// The collection of garbage, if one is running.
@@ -47,14 +51,23 @@ pub(crate) struct Underway {
 impl Underway {
     /// Says that a write begins.
     pub(crate) fn begin(&mut self) {
+        self.writes += 1;
         self.before_write = self.now();
     }
 
     /// Says that a batch begins.
     pub(crate) fn begin_batch(&mut self) {
         self.undo.clear();
+        self.writes = 0;
         self.has_swept = false;
         self.before_batch = self.now();
+    }
+
+    /// The epoch of a process that the write under way starts. It is higher than any that another
+    /// process of the same address ever had, which is gone: that one was started `n` writes ago at
+    /// least, counting a full batch for each, and was claimed less than `n` times since.
+    pub(crate) fn first_epoch(&self, meta: &Meta) -> u64 {
+        meta.batch.saturating_mul(MAX_BATCH as u64) + self.writes
     }
 
     fn now(&self) -> Before {

@@ -9,7 +9,6 @@ use svit_tree::Address;
 use svit_txn::{EventQuery, ProcessStore, RecordQuery, StoreError, StoreResult};
 use svit_value::Digest;
 
-use crate::checkpoint;
 use crate::fault::{Fault, ascends, at};
 use crate::fork::{self, Link};
 use crate::head::HeadRow;
@@ -17,6 +16,7 @@ use crate::read::{self, Reading};
 use crate::schema::int;
 use crate::sql::{Bind, Connection, SqlError};
 use crate::store::TursoProcessStore;
+use crate::{checkpoint, delete};
 
 /// What [`TursoProcessStore::verify`] read, and what it found broken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,6 +142,7 @@ impl TursoProcessStore {
                 None => break,
             }
         }
+        self.verify_gone(&mut found, &mut progress).await?;
         self.verify_reach(&mut found, &mut progress).await?;
         Ok(found)
     }
@@ -167,6 +168,37 @@ impl TursoProcessStore {
             found.note(whole)?;
         }
         Ok(())
+    }
+
+    /// Counts what deletions have left.
+    async fn verify_gone(
+        &self,
+        found: &mut Verification,
+        progress: &mut (impl FnMut(&Verification) + Send),
+    ) -> StoreResult<()> {
+        let mut after = Vec::new();
+        loop {
+            let from = after.clone();
+            let step = self
+                .read(move |reading| {
+                    let (gone, last) = delete::gone(reading.connection, &from, None, STEP as u64)?;
+                    let mut rows = 0;
+                    for address in gone {
+                        rows += delete::rows_of_gone(reading.connection, &address)?;
+                    }
+                    Ok((rows, last))
+                })
+                .await;
+            let Some((rows, last)) = found.note(step)? else {
+                return Ok(());
+            };
+            found.leftovers += rows;
+            progress(found);
+            match last {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Follows every base and checkpoint to all its blocks.

@@ -43,6 +43,9 @@ pub struct MemoryStore {
 struct Tables {
     processes: BTreeMap<Address, History>,
     blocks: HashMap<Digest, Vec<u8>>,
+    /// The highest epoch that a process had that is gone. Epochs of new ones begin behind it, so that
+    /// nobody who owned one of the same address owns the new one.
+    past_epochs: u64,
 }
 
 impl MemoryStore {
@@ -98,11 +101,12 @@ impl Tables {
             return Err(bad(&address, why));
         }
         check_blocks(&address, &blocks)?;
-        let mut history = History::new(base);
+        let epoch = self.past_epochs + 1;
+        let mut history = History::new(base, epoch);
         history.append(batch)?;
         self.put_blocks(blocks);
         self.processes.insert(address, history);
-        Ok(1)
+        Ok(epoch)
     }
 
     fn put_blocks(&mut self, blocks: Vec<Block>) {
@@ -204,6 +208,7 @@ impl Tables {
         let Some(gone) = self.processes.remove(address) else {
             return Ok(());
         };
+        self.past_epochs = self.past_epochs.max(gone.epoch);
         for history in self.processes.values_mut() {
             history.inherit_events(&gone);
         }

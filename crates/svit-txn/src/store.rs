@@ -46,7 +46,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 pub trait ProcessStore: Send + Sync {
     /// Starts the history of a process: the base, the blocks of its root (none for a fork, whose
     /// blocks are its parent's), and the first records, if any. A base of the kind checkpoint is an
-    /// import, and comes with its blocks as a created one does. Returns the owner's epoch. O(batch).
+    /// import, and comes with its blocks as a created one does. Returns the owner's epoch, which is
+    /// higher than every epoch that a deleted process of this address had. O(batch).
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`]; [`StoreError::NotFound`] if the parent of a fork is not there;
@@ -190,8 +191,10 @@ pub trait ProcessStore: Send + Sync {
     ) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Forgets a process: base, records, checkpoints, receipts and events. Events that a fork shares
-    /// with it become the fork's own, in the same step. Blocks go with the next
-    /// [`collect`](Self::collect). O(what is dropped).
+    /// with it become the fork's own by then: in the same step, or some at a time in steps before it,
+    /// each of which is whole and stays if the deletion is refused after all. A process that is made
+    /// under the address afterwards has nothing of this one, and its owner has a higher epoch. Blocks
+    /// go with the next [`collect`](Self::collect). O(what is dropped).
     ///
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::Fenced`]; [`StoreError::Forked`] while a fork depends

@@ -141,7 +141,7 @@ fn head(
     }
     found.add(&sum);
     let base = read::base(connection, &address, &head)?;
-    let fresh = HeadRow::new(&base, head.base);
+    let fresh = HeadRow::new(&base, head.base, head.epoch);
     (head.first_event, head.shared) = (fresh.first_event, fresh.shared);
     head.insert(connection, &address, meta)?;
     if let BaseKind::Forked { parent, record, .. } = &base.kind {

@@ -1,5 +1,7 @@
 //! Commits whose outcome is open, pragmas, and the schema as it is kept.
 
+use std::sync::Arc;
+
 use svit_tree::Address;
 use svit_txn::{
     Base, BaseKind, Batch, Block, Checkpoint, CheckpointPart, Receipt, ReceiptKey, ThreadEvent,
@@ -41,7 +43,7 @@ fn start(name: &str) -> (Write, Digest) {
     let digest = base.digest();
     let block = Block { digest: root, data };
     let start = prepared::start(base, vec![block], Batch::default()).unwrap();
-    (Write::Start(Box::new(start)), digest)
+    (Write::Start(Arc::new(start)), digest)
 }
 
 /// A batch of one event and one receipt, number `seq`.
@@ -104,7 +106,11 @@ fn a_commit_that_did_not_land_is_told_from_one_that_did() {
     assert_eq!(next_event(&mut session, "one"), 0);
 
     session.injected = Some(Injected::Landed);
-    let answers = session.commit(&[append("one", head, 0), append("two", head, 0)]);
+    let mut second = append("two", head, 0);
+    if let Write::Append { epoch, .. } = &mut second {
+        *epoch = 2;
+    }
+    let answers = session.commit(&[append("one", head, 0), second]);
     assert_eq!(codes(answers), ["ok", "conflict"]);
     assert_eq!(next_event(&mut session, "one"), 1);
 
@@ -285,7 +291,8 @@ fn checkpoints_cuts_and_sweeps_of_unknown_outcome_are_settled_too() {
         };
         let data = vec![0x18, 0x99];
         let digest = Digest::of(&data);
-        start.blocks.push(Block { digest, data });
+        let blocks = &mut Arc::get_mut(&mut start).unwrap().blocks;
+        blocks.push(Block { digest, data });
         Write::Start(start)
     };
     for injected in [Injected::NotLanded, Injected::Landed] {

@@ -65,7 +65,7 @@ async fn one_write_that_fails_takes_no_other_of_its_batch_with_it() {
     calls.push(call(lost, "conflict"));
     let mut gap = second.batch(1);
     gap.events[0].seq += 1;
-    let gap = store.append(second.address(), second.digest, 1, gap);
+    let gap = store.append(second.address(), second.digest, second.epoch, gap);
     calls.push(call(gap, "bad_batch"));
     let exists = store.insert_base(
         first.base.clone(),
@@ -176,13 +176,15 @@ async fn a_full_queue_makes_callers_wait_or_refuses_them() {
         for number in 0..40 {
             let store = store.clone();
             tasks.push(tokio::spawn(async move {
-                let model = Model::new(&format!("{all}{number}"));
+                let mut model = Model::new(&format!("{all}{number}"));
                 let made = store.insert_base(
                     model.base.clone(),
                     vec![model.root.clone()],
                     Batch::default(),
                 );
-                (made.await, model)
+                let made = made.await;
+                model.epoch = *made.as_ref().unwrap_or(&0);
+                (made, model)
             }));
         }
         let mut made = Vec::new();
@@ -218,13 +220,15 @@ async fn a_close_serves_what_is_waiting_and_refuses_the_rest() {
     for number in 0..60 {
         let caller = store.clone();
         tasks.push(tokio::spawn(async move {
-            let model = Model::new(&format!("p{number}"));
+            let mut model = Model::new(&format!("p{number}"));
             let made = caller.insert_base(
                 model.base.clone(),
                 vec![model.root.clone()],
                 Batch::default(),
             );
-            (made.await, model)
+            let made = made.await;
+            model.epoch = *made.as_ref().unwrap_or(&0);
+            (made, model)
         }));
         if number == 29 {
             // Let the first thirty into the queue.

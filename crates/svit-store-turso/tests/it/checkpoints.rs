@@ -250,7 +250,7 @@ async fn an_import_starts_at_a_checkpoint() {
     let base = one.cut_base(version);
     let other = crate::common::place();
     let second = open(&other.path).await;
-    second
+    let epoch = second
         .insert_base(
             base.clone(),
             crate::grown::blocks(one.state()),
@@ -260,7 +260,7 @@ async fn an_import_starts_at_a_checkpoint() {
         .unwrap();
     one.landed_cut(base);
     one.whole.clear();
-    (one.model.next_event, one.model.epoch) = (0, 1);
+    (one.model.next_event, one.model.epoch) = (0, epoch);
     one.model.events.clear();
     one.model.receipts.clear();
     one.set(3, &second).await.unwrap();

@@ -96,8 +96,8 @@ impl Model {
     }
 
     pub(crate) async fn create(name: &str, store: &TursoProcessStore) -> Model {
-        let model = Model::new(name);
-        let epoch = store
+        let mut model = Model::new(name);
+        model.epoch = store
             .insert_base(
                 model.base.clone(),
                 vec![model.root.clone()],
@@ -105,7 +105,6 @@ impl Model {
             )
             .await
             .unwrap();
-        assert_eq!(epoch, 1);
         model
     }
 

@@ -54,18 +54,18 @@ async fn an_owner_of_an_older_epoch_is_fenced_events_included() {
     let mut model = Model::create("one", &store).await;
     let old = model.clone();
     let head = store.claim(model.address()).await.unwrap();
-    assert_eq!((head.epoch, head.digest), (2, model.digest));
+    assert_eq!((head.epoch, head.digest), (old.epoch + 1, model.digest));
     let events_only = Batch {
         events: vec![old.event()],
         ..Batch::default()
     };
     assert_eq!(code(old.try_append(&store, &events_only).await), "fenced");
     assert_eq!(code(old.try_append(&store, &old.batch(1)).await), "fenced");
-    model.epoch = 2;
+    model.epoch = head.epoch;
     model.commit(&store, 1).await.unwrap();
     // Also where the old owner expects the right head.
     let late = Model {
-        epoch: 1,
+        epoch: old.epoch,
         ..model.clone()
     };
     assert_eq!(
@@ -258,6 +258,7 @@ async fn a_fork_names_a_record_that_its_parent_has() {
     assert_eq!(head.next_event, 2);
     let mut child = Model::new("a");
     (child.base, child.version, child.digest, child.next_event) = (head.base, 5, head.digest, 2);
+    child.epoch = head.epoch;
     let batch = child.batch(3);
     child.try_append(&store, &batch).await.unwrap();
     let events = EventQuery {

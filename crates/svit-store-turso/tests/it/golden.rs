@@ -320,7 +320,7 @@ mod make {
         let mut fork = Model::new("model-fork");
         (fork.version, fork.digest, fork.next_event) = (base.version, base.digest(), 2);
         let batch = fork.batch(40);
-        store
+        fork.epoch = store
             .insert_base(base, Vec::new(), batch.clone())
             .await
             .unwrap();

@@ -1,7 +1,7 @@
 //! Whole processes in the store: created, changed, closed, resumed, forked.
 
 use svit_store_turso::TursoProcessStore;
-use svit_txn::{DurableProcess, Process};
+use svit_txn::{DurableProcess, EventQuery, Extras, Operation, Process, Submission};
 use svit_value::{Value, value};
 
 use crate::common::{address, open, place};
@@ -93,4 +93,56 @@ async fn create_error(store: &TursoProcessStore) -> String {
         .build()
         .unwrap();
     store.create(process).await.unwrap_err().to_string()
+}
+
+/// A deletion hands events over some at a time: whoever reads meanwhile sees each of them once.
+#[tokio::test]
+async fn events_that_are_handed_over_are_seen_once_by_those_who_read_meanwhile() {
+    let place = place();
+    let store = open(&place.path).await;
+    let parent = create(&store).await;
+    let told = |count: u64| {
+        Submission::plain(Operation::Note).recording(move |_| Extras {
+            events: (0..count)
+                .map(|_| ("turn.finished".into(), value!(null)))
+                .collect(),
+            ..Extras::default()
+        })
+    };
+    parent.submit(told(2_500)).await.unwrap();
+    let child = parent.fork("svit://local/child").await.unwrap();
+    child.submit(told(3)).await.unwrap();
+    let wanted: Vec<u64> = (0..2_503).collect();
+    let is_gone = std::cell::Cell::new(false);
+    let deletion = async {
+        parent.delete().await.unwrap();
+        is_gone.set(true);
+    };
+    let reading = async {
+        let mut reads = 0;
+        loop {
+            let ended = is_gone.get();
+            for (newest_first, from) in [(false, 0), (true, u64::MAX)] {
+                let query = EventQuery {
+                    from,
+                    limit: 9_999,
+                    newest_first,
+                };
+                let events = child.events(query).await.unwrap();
+                let mut seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+                if newest_first {
+                    seqs.reverse();
+                }
+                let told = (seqs.len(), seqs.first(), seqs.last());
+                assert!(seqs == wanted, "newest first: {newest_first}, {told:?}");
+                reads += 1;
+            }
+            if ended {
+                return reads;
+            }
+        }
+    };
+    let ((), reads) = tokio::join!(deletion, reading);
+    println!("{reads} reads");
+    assert!(store.verify().await.unwrap().is_whole());
 }

@@ -65,11 +65,16 @@ impl DurableProcess {
         let _turn = checkpoints.turn().await;
         let epoch = self.settled().await?.epoch;
         let mut rounds = 0;
+        // Of a cut whose outcome is not known.
+        let mut tried = None;
         loop {
             rounds += 1;
             let head = store.load(address).await?;
             self.set_base(&head.base);
             if !self.is_to_cut(&head, at).await? {
+                if let Some(anchor) = tried {
+                    self.move_anchor(at, anchor);
+                }
                 return Ok(());
             }
             let (base, anchor) = self.prepare_cut(&head, at).await?;
@@ -77,11 +82,7 @@ impl DurableProcess {
                 Ok(()) => {
                     tracing::info!(%address, at, "history cut");
                     self.set_base(&base);
-                    let known = checkpoints.anchor().at;
-                    if known.address != *address || known.version < at {
-                        // It has gone, or may with the process that it is of.
-                        checkpoints.set_anchor(anchor);
-                    }
+                    self.move_anchor(at, anchor);
                     return Ok(());
                 }
                 Err(error) if rounds >= ROUNDS => return Err(error.into()),
@@ -89,9 +90,20 @@ impl DurableProcess {
                 // The store is asked at once where it stands.
                 Err(error @ StoreError::Unknown { .. }) => {
                     store.load(address).await.map_err(|_| error)?;
+                    tried = Some(anchor);
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Builds the next checkpoint on that of a cut, unless it is known what is newer.
+    fn move_anchor(&self, at: u64, anchor: Anchor) {
+        let checkpoints = &self.inner.checkpoints;
+        let known = checkpoints.anchor().at;
+        if known.address != self.inner.address || known.version < at {
+            // It has gone, or may with the process that it is of.
+            checkpoints.set_anchor(anchor);
         }
     }
 

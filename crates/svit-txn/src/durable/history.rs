@@ -1,5 +1,7 @@
 //! What happened: records and thread events, across forks.
 
+use std::ops::Range;
+
 use svit_tree::Address;
 use svit_value::Digest;
 
@@ -101,16 +103,17 @@ pub(super) async fn events(
 
 /// Those of a process and of as many of its ancestors as are needed.
 ///
-/// A head is read before the events under its address: if its parent is deleted in between, the
-/// events that it takes over are seen there, and the parent is not found.
+/// A head is read before the events under its address. If its parent is deleted in between, the
+/// process has taken over events by then that were its parent's when the head was read: they are
+/// still asked of the parent, which is not found once it is gone.
 async fn shared(
     store: &dyn ProcessStore,
     address: &Address,
     query: EventQuery,
 ) -> Result<Vec<ThreadEvent>, Error> {
     let mut found: Vec<ThreadEvent> = Vec::new();
-    // Those behind, with the number behind the last event that is wanted of each.
-    let mut newer: Vec<(Address, u64)> = Vec::new();
+    // Those behind, with the numbers of the events that are wanted of each.
+    let mut newer: Vec<(Address, Range<u64>)> = Vec::new();
     let (mut owner, mut end) = (address.clone(), u64::MAX);
     loop {
         if newer.iter().any(|(known, _)| *known == owner) {
@@ -120,19 +123,21 @@ async fn shared(
         // Whoever has forgotten events of its own has forgotten all that were before them.
         let has_all = |above: &SharedThread| above.events > 0 && head.first_event == above.events;
         let above = head.shared.clone().filter(has_all);
+        let start = above.as_ref().map_or(0, |above| above.events);
         if query.newest_first {
             let page = EventQuery {
                 from: query.from.min(end - 1),
                 limit: query.limit - found.len(),
                 newest_first: true,
             };
-            found.extend(store.events(&owner, page).await?);
+            let own = store.events(&owner, page).await?;
+            found.extend(own.into_iter().filter(|event| event.seq >= start));
             if found.len() >= query.limit {
                 return Ok(found);
             }
         }
         let is_needed = query.newest_first || above.as_ref().is_some_and(|a| query.from < a.events);
-        newer.push((owner, end));
+        newer.push((owner, start..end));
         match above {
             Some(above) if is_needed => (owner, end) = (above.parent, end.min(above.events)),
             _ => break,
@@ -141,11 +146,14 @@ async fn shared(
     if query.newest_first {
         return Ok(found);
     }
-    for (owner, end) in newer.into_iter().rev() {
-        let limit = query.limit - found.len();
-        let page = EventQuery { limit, ..query };
+    for (owner, wanted) in newer.into_iter().rev() {
+        let page = EventQuery {
+            from: query.from.max(wanted.start),
+            limit: query.limit - found.len(),
+            newest_first: false,
+        };
         let page = store.events(&owner, page).await?;
-        found.extend(page.into_iter().filter(|event| event.seq < end));
+        found.extend(page.into_iter().filter(|event| event.seq < wanted.end));
     }
     Ok(found)
 }

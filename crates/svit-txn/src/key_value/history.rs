@@ -105,18 +105,26 @@ impl Draft<'_> {
             self.put(keys::sharer(&shared.parent, &address), Vec::new());
         }
         let first_event = base.first_event();
+        let epoch = self.past_epochs().await?.saturating_add(1);
         let head = Head {
             version: base.version,
             digest: base.head(),
             root: base.root,
-            epoch: 1,
+            epoch,
             base,
             first_event,
             next_event: first_event,
             shared,
         };
         self.take(Row { head, added: 0 }, batch).await?;
-        Ok(1)
+        Ok(epoch)
+    }
+
+    /// The highest epoch that a process had that is gone. Epochs of new ones begin behind it, so that
+    /// nobody who owned one of the same address owns the new one.
+    async fn past_epochs(&self) -> StoreResult<u64> {
+        let body = self.get(keys::PAST_EPOCHS).await?;
+        body.map_or(Ok(0), |body| rows::decode_count(keys::PAST_EPOCHS, &body))
     }
 
     fn put_blocks(&mut self, address: &Address, blocks: Vec<Block>) -> StoreResult<()> {
@@ -450,6 +458,8 @@ impl Draft<'_> {
             self.remove(keys::sharer(&shared.parent, address));
         }
         self.remove(keys::head(address));
+        let past = self.past_epochs().await?.max(epoch);
+        self.put(keys::PAST_EPOCHS.to_vec(), rows::encode_count(past));
         Ok(())
     }
 

@@ -34,6 +34,9 @@ const FORK: u8 = b'f';
 /// Processes that share a process's thread events.
 const SHARER: u8 = b's';
 
+/// The highest epoch that a process had that is gone.
+pub(super) const PAST_EPOCHS: &[u8] = b"a";
+
 /// The smallest key behind this one.
 pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);

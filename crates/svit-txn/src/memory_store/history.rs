@@ -36,9 +36,9 @@ pub(super) struct Growing {
 }
 
 impl History {
-    pub(super) fn new(base: Base) -> Self {
+    pub(super) fn new(base: Base, epoch: u64) -> Self {
         Self {
-            epoch: 1,
+            epoch,
             records: Vec::new(),
             receipts: Receipts::default(),
             events: VecDeque::new(),

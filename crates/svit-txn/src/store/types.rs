@@ -25,7 +25,8 @@ pub struct Head {
     /// The sequence number that the next thread event takes.
     pub next_event: u64,
     /// Whose thread has the events before this process's own: what the base says, until that process
-    /// is deleted, which makes them this one's, and those of its own parent shared.
+    /// is deleted, which makes them this one's (the newest first, if a store does it in steps), and
+    /// those of its own parent shared.
     pub shared: Option<SharedThread>,
 }
 

@@ -9,6 +9,7 @@ checks! {
     a_deleted_process_is_gone
     a_new_process_shares_nothing_with_a_deleted_one
     a_deletion_by_an_earlier_owner_is_fenced
+    an_owner_of_a_deleted_process_is_fenced_from_a_new_one
     a_process_that_a_fork_depends_on_is_not_deleted
     a_deletion_leaves_the_others_alone
     the_events_of_a_deleted_parent_become_its_forks_own
@@ -127,6 +128,69 @@ async fn a_deletion_by_an_earlier_owner_is_fenced(store: Store) -> Result<(), St
         "an earlier owner's deletion"
     );
     history.stands().await
+}
+
+async fn an_owner_of_a_deleted_process_is_fenced_from_a_new_one(
+    store: Store,
+) -> Result<(), String> {
+    // Those who owned one by a claim, and by having made it; and a process in between.
+    let mut owners: Vec<History> = Vec::new();
+    for claims in [3, 0, 0, 1] {
+        let mut new = History::create(&store, "demo").await?;
+        for old in &owners {
+            fenced(old, &new).await?;
+        }
+        for _ in 0..claims {
+            owners.push(new.clone());
+            new.epoch = store.claim(&new.base.address).await.map_err(said)?.epoch;
+        }
+        for old in &owners {
+            fenced(old, &new).await?;
+        }
+        new.extend(1).await?;
+        new.stands().await?;
+        new.delete().await.map_err(said)?;
+        owners.push(new);
+        let other = History::create(&store, "other").await?;
+        other.delete().await.map_err(said)?;
+    }
+    Ok(())
+}
+
+/// Checks that who owned `old` can do nothing to `new`, whose head is where that of `old` was.
+async fn fenced(old: &History, new: &History) -> Result<(), String> {
+    let mut late = new.clone();
+    late.epoch = old.epoch;
+    let epoch = old.epoch;
+    let batch = svit_txn::Batch {
+        events: late.tell(1),
+        ..Default::default()
+    };
+    ensure_refused!(
+        late.append(late.head, batch).await,
+        StoreError::Fenced { .. },
+        "events of an owner with epoch {epoch} of a process that is gone"
+    );
+    let batch = svit_txn::Batch {
+        records: late.grow(1)?,
+        ..Default::default()
+    };
+    ensure_refused!(
+        late.append(new.head, batch).await,
+        StoreError::Fenced { .. },
+        "records of an owner with epoch {epoch} of a process that is gone"
+    );
+    ensure_refused!(
+        late.trim(1).await,
+        StoreError::Fenced { .. },
+        "a trim by an owner with epoch {epoch} of a process that is gone"
+    );
+    ensure_refused!(
+        late.delete().await,
+        StoreError::Fenced { .. },
+        "a deletion by an owner with epoch {epoch} of a process that is gone"
+    );
+    new.stands().await
 }
 
 async fn a_process_that_a_fork_depends_on_is_not_deleted(store: Store) -> Result<(), String> {

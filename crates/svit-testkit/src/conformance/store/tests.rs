@@ -136,6 +136,10 @@ const ROWS: &[(Flaw, &str)] = &[
         "a_deletion_by_an_earlier_owner_is_fenced",
     ),
     (
+        TakesAnyEpoch,
+        "an_owner_of_a_deleted_process_is_fenced_from_a_new_one",
+    ),
+    (
         IgnoresForks,
         "a_process_that_a_fork_depends_on_is_not_deleted",
     ),

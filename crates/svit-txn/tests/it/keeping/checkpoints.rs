@@ -539,3 +539,22 @@ fn a_damaged_checkpoint_of_the_head_is_not_built_on() {
         assert_eq!(last.root_digest(), again.root_digest());
     });
 }
+
+#[test]
+fn after_a_cut_that_landed_unsaid_the_next_checkpoint_builds_on_its_own() {
+    block_on(async {
+        let inner = Arc::new(Tampered::default());
+        let store = Arc::new(FaultyStore::new(inner.clone()));
+        let process = counted(store.clone(), 12).await;
+        // A part of the checkpoint, then the cut.
+        store.at_write(store.writes() + 1, Fault::ForgetLanded);
+        process.cut(12).await.unwrap();
+        assert_eq!(process.oldest_version().await.unwrap(), 12);
+        count(&process, 15).await;
+        inner.parts();
+        process.checkpoint().await.unwrap();
+        let since: Vec<_> = inner.parts().into_iter().map(|part| part.since).collect();
+        let versions: Vec<_> = since.iter().flatten().map(|since| since.version).collect();
+        assert_eq!((versions, since.len()), (vec![12], 1));
+    });
+}
