@@ -186,6 +186,44 @@ impl FaultyStore {
         found.map(|index| plan.remove(index).fault)
     }
 
+    /// A write on the calling thread. None, and not counted, if the store around which this one is has
+    /// no such way; if other tasks are to go on meanwhile; and if the call is to hang, since a thread
+    /// that waits for ever cannot be dropped as a future can.
+    fn in_place(&self, call: impl FnOnce() -> Option<StoreResult<()>>) -> Option<StoreResult<()>> {
+        let planned = self.next_write();
+        let hangs = matches!(planned, Some(Fault::HangLost | Fault::HangLanded));
+        if hangs || self.gives_way.load(Ordering::SeqCst) {
+            return None;
+        }
+        let is_down = self.down.load(Ordering::SeqCst);
+        let landed = match planned {
+            _ if is_down => Err(unavailable("power is cut")),
+            Some(fault) if !fault.lands() => Ok(()),
+            _ => call()?,
+        };
+        let fault = self.count(Sort::Write);
+        Some(landed.and_then(|()| match fault {
+            None => Ok(()),
+            Some(Fault::Fail) => Err(unavailable("a fault was planned here")),
+            Some(Fault::CutLost | Fault::CutLanded) => {
+                self.down.store(true, Ordering::SeqCst);
+                Err(unknown("power was cut"))
+            }
+            Some(_) => Err(unknown("a fault was planned here")),
+        }))
+    }
+
+    /// The fault that the next call meets, if that is a write.
+    fn next_write(&self) -> Option<Fault> {
+        let (call, write) = (self.calls() + 1, self.writes() + 1);
+        let plan = self.plan();
+        let planned = plan.iter().find(|planned| match planned.when {
+            When::Call(number) => number == call,
+            When::Write(number) => number == write,
+        });
+        planned.map(|planned| planned.fault)
+    }
+
     fn around<'a, T: Send + 'a>(
         &'a self,
         sort: Sort,
@@ -286,6 +324,16 @@ impl ProcessStore for FaultyStore {
     ) -> BoxFuture<'_, StoreResult<()>> {
         let address = address.clone();
         self.write(move || self.inner.append(&address, expected, epoch, batch))
+    }
+
+    fn append_in_place(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: &Batch,
+    ) -> Option<StoreResult<()>> {
+        self.in_place(|| self.inner.append_in_place(address, expected, epoch, batch))
     }
 
     fn records(

@@ -35,6 +35,7 @@
 //! | what a script's run did | [`Activation`], [`LogRecord`], [`Read`], [`Intent`] |
 //! | what scripts want delivered | [`Process::intents`], [`DurableProcess::intents`] |
 //! | a process that survives | [`DurableProcess`], [`MemoryStore`], [`ProcessStoreExt`] |
+//! | to use all this without a runtime | [`block_on`] |
 //! | a retry that is harmless, events in the same append | [`Submission`], [`RequestKey`], [`Extras`] |
 //! | several clients, one process | [`control`] |
 //! | to be told what was committed | [`Observer`] |
@@ -70,6 +71,7 @@ mod hooks;
 mod ids;
 mod key_value;
 mod limits;
+mod may_wait;
 mod memory_store;
 mod mounts;
 mod outbox;
@@ -97,6 +99,7 @@ pub use guests::DEFAULT_LANGUAGE;
 pub use hooks::{Attachments, Hook, Proposed, ProposedCode, Refusal};
 pub use key_value::{KeyChange, KeyPair, KeyScan, KeyValue, KeyValueStore};
 pub use limits::{LimitExceeded, LimitKind, Limits};
+pub use may_wait::block_on;
 pub use memory_store::MemoryStore;
 pub use mounts::{MountOutcome, MountWritten};
 pub use outbox::Intent;

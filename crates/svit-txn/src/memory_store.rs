@@ -271,6 +271,17 @@ impl ProcessStore for MemoryStore {
         done(self.tables().append(address, expected, epoch, batch))
     }
 
+    fn append_in_place(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: &Batch,
+    ) -> Option<StoreResult<()>> {
+        let batch = batch.clone();
+        Some(self.tables().append(address, expected, epoch, batch))
+    }
+
     fn records(
         &self,
         address: &Address,

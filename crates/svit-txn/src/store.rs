@@ -89,6 +89,21 @@ pub trait ProcessStore: Send + Sync {
         batch: Batch,
     ) -> BoxFuture<'_, StoreResult<()>>;
 
+    /// [`append`](Self::append) on the calling thread, which may wait for a disk. None if the store
+    /// has no such way, or not at this moment: nothing was done then, and the caller uses `append`.
+    ///
+    /// A store that hands its work to a thread spares the caller two wake-ups by this.
+    fn append_in_place(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: &Batch,
+    ) -> Option<StoreResult<()>> {
+        let _ = (address, expected, epoch, batch);
+        None
+    }
+
     /// Records of a process by version, oldest first. O(result).
     ///
     /// # Errors

@@ -252,7 +252,8 @@ pub use svit_txn::{
     Intent, LimitExceeded, LimitKind, Limits, LogRecord, MemoryStore, ObserveError, Observer,
     Operation, Outcome, Process, ProcessBuilder, ProcessStore, ProcessStoreExt, ProcessTransaction,
     Proposed, ProposedCode, Published, Receipt, ReceiptKey, Refusal, RejectedCheckpoint,
-    RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent, Transaction, control,
+    RequestKey, ResumeReport, Snapshot, StoreError, Submission, ThreadEvent, Transaction, block_on,
+    control,
 };
 pub use svit_value::{
     Bytes, Digest, Float, Kind, List, Map, Measure, Text, Value, ValueError, ValueLimits, value,

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
-use async_lock::MutexGuard;
+use async_lock::MutexGuardArc;
 use svit_tree::mount::MountProvider;
 use svit_tree::{Change, Node, Path, Source, Tree};
 use svit_value::{Text, Value};
@@ -127,7 +127,7 @@ impl DurableProcess {
 
     /// The commit lock, once nothing is in flight and all mount writes are made. For the holder of
     /// the turn, which alone can bring about new ones.
-    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, Committer>, Error> {
+    pub(super) async fn ready(&self) -> Result<MutexGuardArc<Committer>, Error> {
         loop {
             let committer = self.settled().await?;
             if self.inner.attached.owed.is_idle() {
@@ -210,7 +210,7 @@ impl DurableProcess {
         run: u64,
         key: Option<&RequestKey>,
     ) -> Option<(Calls, Waiting)> {
-        let dispatch = self.inner.attached.ports();
+        let dispatch = self.inner.attached.ports()?;
         let address = state.address.as_str();
         let keys = match key {
             Some(request) => CallKeys::of_submission(address, &request.key),
@@ -218,7 +218,7 @@ impl DurableProcess {
         };
         let submission = key.map(|request| request.key.clone());
         let committed = Committed::new(state.clone(), self.mounts());
-        Some(line(dispatch?, keys, submission, committed))
+        Some(line(dispatch, keys, submission, committed))
     }
 }
 

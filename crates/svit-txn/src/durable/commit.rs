@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use async_lock::MutexGuard;
+use async_lock::MutexGuardArc;
 use std::sync::atomic::Ordering;
 
 use svit_tree::Change;
@@ -12,10 +12,11 @@ use super::DurableProcess;
 use super::fork::ends_turn;
 use super::observe::Published;
 use crate::Error;
+use crate::may_wait::may_wait;
 use crate::mounts::MountWrite;
 use crate::state::{State, Transition};
 use crate::store::{
-    Batch, EventQuery, Receipt, RecordQuery, StoreError, StoredRecord, ThreadEvent,
+    Batch, EventQuery, Receipt, RecordQuery, StoreError, StoreResult, StoredRecord, ThreadEvent,
 };
 
 /// What the holder of the commit lock knows.
@@ -79,6 +80,58 @@ impl Committer {
         }
     }
 
+    /// Whether nothing is open: no batch in flight, no deletion.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.in_flight.is_none() && !self.is_deleting
+    }
+
+    /// The version that there is once what is in flight has landed.
+    pub(super) fn version_in_flight(&self) -> u64 {
+        let flight = self.in_flight.as_ref();
+        flight.map_or(self.state.version, |flight| flight.after.version)
+    }
+
+    /// Puts a transition, a receipt and events in flight, and what lets go of the receipts that a
+    /// message has pinned. False if that is nothing.
+    pub(super) fn take_off(
+        &mut self,
+        transition: Option<Transition>,
+        receipt: Option<Receipt>,
+        events: Vec<(Text, Value)>,
+        message: Option<u64>,
+    ) -> bool {
+        let events = self.number(events);
+        let next_event = self.next_event + events.len() as u64;
+        let (records, change, after, writes) = match transition {
+            Some(step) => (
+                vec![step.record],
+                Some(step.change),
+                step.after,
+                step.writes,
+            ),
+            None => (Vec::new(), None, self.state.clone(), Vec::new()),
+        };
+        let batch = Batch {
+            records,
+            receipts: receipt.into_iter().collect(),
+            events,
+            unpin: message.into_iter().collect(),
+            max_receipts: after.limits.max_receipts,
+        };
+        if batch.is_empty() {
+            return false;
+        }
+        self.in_flight = Some(InFlight {
+            expected: self.state.head,
+            batch,
+            after,
+            change,
+            writes,
+            next_event,
+        });
+        true
+    }
+
     /// Numbers events that are to be appended next.
     fn number(&self, events: Vec<(Text, Value)>) -> Vec<ThreadEvent> {
         let numbered = (self.next_event..).zip(events);
@@ -118,36 +171,24 @@ impl DurableProcess {
         events: Vec<(Text, Value)>,
         message: Option<u64>,
     ) -> Result<(), Error> {
-        let events = committer.number(events);
-        let next_event = committer.next_event + events.len() as u64;
-        let (records, change, after, writes) = match transition {
-            Some(step) => (
-                vec![step.record],
-                Some(step.change),
-                step.after,
-                step.writes,
-            ),
-            None => (Vec::new(), None, committer.state.clone(), Vec::new()),
-        };
-        let batch = Batch {
-            records,
-            receipts: receipt.into_iter().collect(),
-            events,
-            unpin: message.into_iter().collect(),
-            max_receipts: after.limits.max_receipts,
-        };
-        if batch.is_empty() {
+        if !committer.take_off(transition, receipt, events, message) {
             return Ok(());
         }
-        committer.in_flight = Some(InFlight {
-            expected: committer.state.head,
-            batch,
-            after,
-            change,
-            writes,
-            next_event,
-        });
-        let Err(error) = self.append(committer).await else {
+        self.bring_down(committer, None).await
+    }
+
+    /// Brings what was just put in flight to an end, or finds out that it has come to one: `attempted`
+    /// says what the store answered, if it was asked already.
+    pub(super) async fn bring_down(
+        &self,
+        committer: &mut Committer,
+        attempted: Option<StoreResult<()>>,
+    ) -> Result<(), Error> {
+        let appended = match attempted {
+            Some(appended) => appended,
+            None => self.append(committer).await,
+        };
+        let Err(error) = appended else {
             return Ok(());
         };
         let StoreError::Unknown { why } = error else {
@@ -164,9 +205,9 @@ impl DurableProcess {
     }
 
     /// The commit lock, once nothing is in flight any more.
-    pub(super) async fn settled(&self) -> Result<MutexGuard<'_, Committer>, Error> {
+    pub(super) async fn settled(&self) -> Result<MutexGuardArc<Committer>, Error> {
         self.is_there()?;
-        let mut committer = self.inner.commit.lock().await;
+        let mut committer = self.inner.commit.lock_arc().await;
         // Whoever had the lock may have deleted the process.
         self.is_there()?;
         if committer.is_deleting {
@@ -292,21 +333,41 @@ impl DurableProcess {
     }
 
     /// Gives what is in flight to the store, and publishes it if the store took it.
-    async fn append(&self, committer: &mut Committer) -> Result<(), StoreError> {
-        let Some(flight) = &committer.in_flight else {
+    async fn append(&self, committer: &mut Committer) -> StoreResult<()> {
+        if may_wait()
+            && let Some(appended) = self.append_in_place(committer)
+        {
+            return appended;
+        }
+        let Some(InFlight {
+            expected, batch, ..
+        }) = &committer.in_flight
+        else {
             return Ok(());
         };
-        let (expected, batch) = (flight.expected, flight.batch.clone());
-        let store = &self.inner.store;
-        let appended = store.append(&self.inner.address, expected, committer.epoch, batch);
-        if let Err(error) = appended.await {
-            if matches!(error, StoreError::NotFound { .. }) {
-                self.gone();
-            }
-            return Err(error);
+        let (store, address) = (&self.inner.store, &self.inner.address);
+        let appended = store.append(address, *expected, committer.epoch, batch.clone());
+        let appended = appended.await;
+        self.appended(committer, appended)
+    }
+
+    /// The same on the calling thread, which may wait. None if the store cannot, or not now.
+    pub(super) fn append_in_place(&self, committer: &mut Committer) -> Option<StoreResult<()>> {
+        let InFlight {
+            expected, batch, ..
+        } = committer.in_flight.as_ref()?;
+        let (store, address) = (&self.inner.store, &self.inner.address);
+        let appended = store.append_in_place(address, *expected, committer.epoch, batch)?;
+        Some(self.appended(committer, appended))
+    }
+
+    fn appended(&self, committer: &mut Committer, appended: StoreResult<()>) -> StoreResult<()> {
+        match &appended {
+            Ok(()) => self.publish(committer),
+            Err(StoreError::NotFound { .. }) => self.gone(),
+            Err(_) => {}
         }
-        self.publish(committer);
-        Ok(())
+        appended
     }
 
     fn publish(&self, committer: &mut Committer) {

@@ -4,6 +4,7 @@
 //! flight lives here, not in the caller's future, so that a dropped future or an unknown outcome is
 //! settled by the next operation.
 
+mod activate;
 mod attach;
 mod checkpoint;
 mod commit;
@@ -61,7 +62,7 @@ struct Inner {
     /// Held while a guest runs and while a host change is made; may be held for long.
     turn: async_lock::Mutex<()>,
     /// Held from preparing a transition until it is durable.
-    commit: async_lock::Mutex<Committer>,
+    commit: Arc<async_lock::Mutex<Committer>>,
     published: RwLock<State>,
     /// The number that the next thread event takes, as published.
     events_end: AtomicU64,

@@ -146,7 +146,7 @@ impl DurableProcess {
                 address: state.address.clone(),
                 base: RwLock::new(base),
                 turn: async_lock::Mutex::new(()),
-                commit: async_lock::Mutex::new(committer),
+                commit: Arc::new(async_lock::Mutex::new(committer)),
                 published: RwLock::new(state),
                 events_end: AtomicU64::new(next_event),
                 observers: Observers::default(),

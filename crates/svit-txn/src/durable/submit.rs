@@ -1,25 +1,22 @@
 //! Operations on a durable process, and what lands in the same append with them.
 
-use std::sync::Arc;
-
-use async_lock::MutexGuard;
+use async_lock::MutexGuardArc;
 use svit_tree::guest::Program;
 use svit_tree::{Change, Path, Source};
 use svit_value::{Digest, Text, Value};
 
 use super::DurableProcess;
+use super::activate::Wanted;
 use super::commit::Committer;
-use crate::activation::{Job, NotCommitted, run_in};
+use crate::activation::Job;
 use crate::calls::{NotePort, Notes};
 use crate::guests::DEFAULT_LANGUAGE;
 use crate::ids::{MAX_ID_BYTES, is_id};
 use crate::mounts::{MountWrite, Mounts};
 use crate::ports::PortStage;
-use crate::process::MAX_RUNS;
 use crate::state::{State, Transition};
-use crate::store::{BoxFuture, Receipt, ReceiptKey};
+use crate::store::{BoxFuture, Receipt, ReceiptKey, StoreResult};
 use crate::transaction::Transaction;
-use crate::working::{Surroundings, Working};
 use crate::{Activation, Error};
 
 /// What to do to a process.
@@ -174,7 +171,7 @@ pub struct Submission<'a> {
     key: Option<RequestKey>,
     pinned_by: Option<u64>,
     expected: Option<u64>,
-    record: Recorder<'a>,
+    record: Option<Recorder<'a>>,
     note_port: Option<NotePort<'a>>,
 }
 
@@ -195,7 +192,7 @@ impl<'a> Submission<'a> {
             key: None,
             pinned_by: None,
             expected: None,
-            record: Box::new(|_| Extras::default()),
+            record: None,
             note_port: None,
         }
     }
@@ -241,7 +238,7 @@ impl<'a> Submission<'a> {
         mut self,
         record: impl FnOnce(Result<&Outcome, &Error>) -> Extras + Send + 'a,
     ) -> Self {
-        self.record = Box::new(record);
+        self.record = Some(Box::new(record));
         self
     }
 }
@@ -292,8 +289,15 @@ impl DurableProcess {
         };
         let (mut committer, prepared) = match operation.job() {
             Some((job, input)) => {
-                self.activation_prepared(job, input, key.as_ref(), expected, notes)
-                    .await?
+                let wanted = Wanted {
+                    job,
+                    input,
+                    key: key.as_ref(),
+                    expected,
+                    notes,
+                    is_plain: key.is_none() && record.is_none(),
+                };
+                self.activation_prepared(wanted).await?
             }
             None => {
                 let write = self.mount_write(&operation).await?;
@@ -303,10 +307,16 @@ impl DurableProcess {
         };
         let (step, result) = match prepared {
             Ok(Prepared::Replayed(receipt)) => return Ok(Outcome::Replayed(receipt)),
+            Ok(Prepared::InFlight { outcome, attempted }) => {
+                let version = committer.version_in_flight();
+                self.bring_down(&mut committer, attempted).await?;
+                drop(committer);
+                return self.with_mounts_made(outcome, version).await;
+            }
             Ok(Prepared::Step(step, outcome)) => (step.map(|step| *step), Ok(outcome)),
             Err(rejected) => (None, Err(rejected)),
         };
-        let extras = record(result.as_ref());
+        let extras = record.map_or_else(Extras::default, |record| record(result.as_ref()));
         let version = step
             .as_ref()
             .map_or(committer.state.version, |step| step.after.version);
@@ -328,23 +338,33 @@ impl DurableProcess {
             .await?;
         drop(committer);
         match result {
-            Ok(Outcome::Activation(mut activation)) if !activation.mounts.is_empty() => {
+            Ok(outcome) if operation.needs_turn() => self.with_mounts_made(outcome, version).await,
+            result => result,
+        }
+    }
+
+    /// The outcome of what was committed as `version`, once its writes below mounts are made.
+    async fn with_mounts_made(&self, outcome: Outcome, version: u64) -> Result<Outcome, Error> {
+        match outcome {
+            Outcome::Activation(mut activation) if !activation.mounts.is_empty() => {
                 let made = self.inner.attached.owed.made(Some(version)).await;
                 activation.mounts = made.unwrap_or(activation.mounts);
                 Ok(Outcome::Activation(activation))
             }
-            Ok(outcome) if operation.needs_turn() => {
+            outcome => {
                 self.mounts_made(version).await?;
                 Ok(outcome)
             }
-            result => result,
         }
     }
 
     /// The outcome of an earlier request under the same key. To be asked under the commit lock, with
     /// nothing in flight: two senders may use one key at the same time, and a batch that is still in
     /// flight may be that of the earlier request.
-    async fn replayed(&self, request: Option<&RequestKey>) -> Result<Option<Prepared>, Error> {
+    pub(super) async fn replayed(
+        &self,
+        request: Option<&RequestKey>,
+    ) -> Result<Option<Prepared>, Error> {
         let Some(request) = request else {
             return Ok(None);
         };
@@ -360,85 +380,13 @@ impl DurableProcess {
         }
     }
 
-    /// On the heap, as all that is awaited around a port.
-    fn activation_prepared<'s: 'k, 'k>(
-        &'s self,
-        job: Job,
-        input: Value,
-        key: Option<&'k RequestKey>,
-        expected: Option<u64>,
-        notes: Notes<'k>,
-    ) -> BoxFuture<'k, PreparedUnderLock<'s>> {
-        Box::pin(self.prepare_activation(job, input, key, expected, notes))
-    }
-
-    async fn prepare_activation(
-        &self,
-        job: Job,
-        input: Value,
-        key: Option<&RequestKey>,
-        expected: Option<u64>,
-        notes: Notes<'_>,
-    ) -> PreparedUnderLock<'_> {
-        let mut committer = self.ready().await?;
-        if let Some(replayed) = self.replayed(key).await? {
-            return Ok((committer, Ok(replayed)));
-        }
-        if let Err(conflict) = check_version(&committer.state, expected) {
-            return Ok((committer, Err(conflict)));
-        }
-        // Hooks are asked once, about the version that the activation is first tried at.
-        let mut asked = Some(self.inner.news.hooks());
-        let run = self.inner.attached.next_run();
-        for _ in 0..MAX_RUNS {
-            let (state, epoch) = (committer.state.clone(), committer.epoch);
-            drop(committer);
-            let (calls, waiting) = self.port_line(&state, epoch, run, key).unzip();
-            let hooks = asked.take().unwrap_or_default();
-            let (job, input) = (job.clone(), input.clone());
-            let around = Surroundings {
-                guests: self.inner.guests.clone(),
-                calls,
-                mounts: self.mounts(),
-            };
-            let working = Working::new(&state, around);
-            let abandoned = CancelOnDrop(working.clone());
-            let work = move || {
-                hooks.ask(&state.address, state.version, &job, &input)?;
-                run_in(&working, &state, &job, input)
-            };
-            let ran = match waiting {
-                Some(waiting) => waiting.beside(work, notes).await?,
-                None => blocking::unblock(work).await,
-            };
-            drop(abandoned);
-            committer = self.settled().await?;
-            if let Some(replayed) = self.replayed(key).await? {
-                return Ok((committer, Ok(replayed)));
-            }
-            let finished = match ran {
-                Ok(finished) => finished,
-                Err(rejected) => return Ok((committer, Err(rejected))),
-            };
-            match finished.commit_on(&committer.state) {
-                Ok((step, activation)) => {
-                    let outcome = Outcome::Activation(Box::new(activation));
-                    return Ok((committer, Ok(Prepared::Step(Some(Box::new(step)), outcome))));
-                }
-                Err(NotCommitted::Stale) => {}
-                Err(NotCommitted::Failed(rejected)) => return Ok((committer, Err(rejected))),
-            }
-        }
-        Ok((committer, Err(Error::Contended { attempts: MAX_RUNS })))
-    }
-
     async fn prepare_change(
         &self,
         operation: &Operation,
         write: Result<Option<MountWrite>, Error>,
         key: Option<&RequestKey>,
         expected: Option<u64>,
-    ) -> PreparedUnderLock<'_> {
+    ) -> PreparedUnderLock {
         let committer = self.settled().await?;
         if let Some(replayed) = self.replayed(key).await? {
             return Ok((committer, Ok(replayed)));
@@ -499,26 +447,24 @@ impl DurableProcess {
     }
 }
 
-/// Ends a run whose future was dropped; one that has ended by itself does not notice.
-struct CancelOnDrop(Arc<Working>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 /// The commit lock, and what is to be committed under it.
-type PreparedUnderLock<'a> = Result<(MutexGuard<'a, Committer>, Result<Prepared, Error>), Error>;
+pub(super) type PreparedUnderLock =
+    Result<(MutexGuardArc<Committer>, Result<Prepared, Error>), Error>;
 
 /// An operation that is ready to land, or one that landed before.
-enum Prepared {
+pub(super) enum Prepared {
     Step(Option<Box<Transition>>, Outcome),
+    /// Given to the committer with nothing besides it; what came of an attempt to append it, if there
+    /// was one.
+    InFlight {
+        outcome: Outcome,
+        attempted: Option<StoreResult<()>>,
+    },
     Replayed(Box<Receipt>),
 }
 
 /// Whether a process is at the version that a request expects.
-fn check_version(state: &State, expected: Option<u64>) -> Result<(), Error> {
+pub(super) fn check_version(state: &State, expected: Option<u64>) -> Result<(), Error> {
     match expected {
         Some(expected) if expected != state.version => Err(Error::Conflict {
             expected,

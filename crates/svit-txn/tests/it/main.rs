@@ -17,6 +17,7 @@ mod faults;
 mod golden;
 mod history;
 mod hooks;
+mod in_place;
 mod keeping;
 mod key_value;
 mod limits;

@@ -70,4 +70,5 @@ pub(super) enum Flaw {
     NeverEnds,
     IgnoresMissingBlocks,
     CollectsForGood,
+    InPlaceDoesNothing,
 }

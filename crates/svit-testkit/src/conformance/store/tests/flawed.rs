@@ -355,6 +355,16 @@ impl ProcessStore for Flawed {
         Box::pin(async move { self.add(&address, expected, epoch, batch).await })
     }
 
+    fn append_in_place(
+        &self,
+        _: &Address,
+        _: Digest,
+        _: u64,
+        _: &Batch,
+    ) -> Option<StoreResult<()>> {
+        self.is(Flaw::InPlaceDoesNothing).then_some(Ok(()))
+    }
+
     fn records(
         &self,
         address: &Address,
