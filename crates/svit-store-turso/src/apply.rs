@@ -39,6 +39,8 @@ pub(crate) struct Applying<'a> {
     pub(crate) meta: Meta,
     /// How many events a process keeps at least, if not all.
     pub(crate) events_kept: Option<u64>,
+    /// How many records wait to be filed.
+    pub(crate) recent_records: usize,
 }
 
 impl Applying<'_> {
@@ -125,7 +127,13 @@ impl Applying<'_> {
                     address: parent.clone(),
                 }));
             };
-            let found = read::point(self.connection, parent, &known.row, base.version)?;
+            let found = read::point(
+                self.connection,
+                self.checked,
+                parent,
+                &known.row,
+                base.version,
+            )?;
             if found != Some((record, base.root)) {
                 let why = format!(
                     "{parent} has no record {record} with root {} at version {}",
@@ -188,7 +196,7 @@ impl Applying<'_> {
         let before = self.head(address)?;
         let mut head = before.row.clone();
         head.epoch += 1;
-        let whole = read::head(self.connection, address, &head)?;
+        let whole = read::head(self.connection, self.checked, address, &head)?;
         self.checked
             .receipts(self.connection, address, &before.row)?;
         let sum = self.replace(&before, address, head)?;
@@ -272,27 +280,9 @@ impl Applying<'_> {
                 ),
             ));
         }
-        let key = address.as_str().as_bytes();
-        let version = int(record.version)?;
-        self.connection.execute(
-            "INSERT INTO record(address, version, digest, previous, root, paths, body, sum) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            &[
-                Bind::Blob(key),
-                Bind::Int(version),
-                Bind::Blob(record.digest.as_bytes()),
-                Bind::Blob(record.previous.as_bytes()),
-                Bind::Blob(record.root.as_bytes()),
-                Bind::Blob(&record.paths),
-                Bind::Blob(&record.body),
-                Bind::Blob(&record.sum),
-            ],
-        )?;
-        for path in read::paths(&record.paths) {
-            self.connection.execute(
-                "INSERT OR IGNORE INTO record_path(address, path, version) VALUES(?1, ?2, ?3)",
-                &[Bind::Blob(key), Bind::Blob(path), Bind::Int(version)],
-            )?;
-        }
+        self.checked
+            .recent
+            .insert(self.connection, address, record, self.recent_records)?;
         head.version = record.version;
         head.digest = record.digest;
         head.root = record.root;

@@ -133,7 +133,13 @@ impl Applying<'_> {
         if find(self.connection, address, checkpoint.version)? == Some(*checkpoint) {
             return Ok((Written::Done, None));
         }
-        let found = read::point(self.connection, address, &head.row, checkpoint.version)?;
+        let found = read::point(
+            self.connection,
+            self.checked,
+            address,
+            &head.row,
+            checkpoint.version,
+        )?;
         if found != Some((checkpoint.record, checkpoint.root)) {
             return Err(bad(format!(
                 "no record {} with root {} at version {}",

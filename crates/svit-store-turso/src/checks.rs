@@ -16,6 +16,7 @@ use svit_tree::Address;
 use crate::fault::{Fault, at, corrupt};
 use crate::head::{self, HeadRow, Known};
 use crate::prepared::ReceiptRow;
+use crate::recent::Recent;
 use crate::schema::Meta;
 use crate::sql::{Bind, Connection, SqlError};
 use crate::sums::{Sum, Summed, Tally, block_sum};
@@ -41,6 +42,8 @@ pub(crate) struct Checked {
     /// Heads that were read and checked, or written. This connection is the only one to write them.
     known: HashMap<Address, Known>,
     processes: HashMap<Address, Receipts>,
+    /// Which records wait to be filed.
+    pub(crate) recent: Recent,
     /// All keys in `processes`.
     keys: usize,
     /// All entries of `Receipts::loose`, about.
@@ -66,11 +69,13 @@ pub(crate) type Loose = BTreeMap<u64, Vec<u8>>;
 impl Checked {
     /// Says that a write begins.
     pub(crate) fn begin(&mut self) {
+        self.recent.begin();
         self.from = self.touched.len();
     }
 
     /// Says that a batch begins.
     pub(crate) fn begin_batch(&mut self) {
+        self.recent.begin_batch();
         self.touched.clear();
         self.from = 0;
         if self.loose > MAX_LOOSE {
@@ -83,6 +88,7 @@ impl Checked {
 
     /// Forgets what the write under way changed: it was rolled back.
     pub(crate) fn roll_back(&mut self) {
+        self.recent.roll_back();
         for address in self.touched.split_off(self.from) {
             self.known.remove(&address);
             self.forget_receipts(&address);
@@ -91,6 +97,7 @@ impl Checked {
 
     /// Forgets what the batch under way changed: it was rolled back.
     pub(crate) fn roll_back_batch(&mut self) {
+        self.recent.roll_back_batch();
         self.from = 0;
         self.roll_back();
     }

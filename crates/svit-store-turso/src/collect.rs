@@ -259,7 +259,12 @@ impl Run {
     }
 
     /// Marks for about so many blocks. True if sweeping is next.
-    fn mark(&mut self, connection: &mut Connection, steps: u64) -> Result<bool, Fault> {
+    fn mark(
+        &mut self,
+        connection: &mut Connection,
+        checked: &mut Checked,
+        steps: u64,
+    ) -> Result<bool, Fault> {
         let Phase::Marking { after } = &self.phase else {
             return Ok(true);
         };
@@ -276,7 +281,7 @@ impl Run {
                 self.phase = Phase::Sweeping { after: Vec::new() };
                 return Ok(true);
             };
-            self.roots(connection, &stored, &head)?;
+            self.roots(connection, checked, &stored, &head)?;
             after = stored;
         }
         self.phase = Phase::Marking { after };
@@ -300,6 +305,7 @@ impl Run {
     fn roots(
         &mut self,
         connection: &mut Connection,
+        checked: &mut Checked,
         stored: &[u8],
         head: &HeadRow,
     ) -> Result<(), Fault> {
@@ -315,7 +321,7 @@ impl Run {
             self.marker.see(connection, &checkpoint.root, true)?;
         }
         if self.leftovers.len() < MAX_LEFTOVERS
-            && read::leftovers(connection, &address, head, &base)? > 0
+            && read::leftovers(connection, checked, &address, head, &base)? > 0
         {
             self.leftovers.push(address);
         }
@@ -355,7 +361,7 @@ impl Underway {
                 Some(run) => run,
                 None => Run::new(connection, checked, meta, &unfinished)?,
             };
-            let sweeping = run.mark(connection, steps)?;
+            let sweeping = run.mark(connection, checked, steps)?;
             Ok::<_, Fault>((run, sweeping))
         })?;
         self.run = Some(run);

@@ -114,6 +114,9 @@ impl Applying<'_> {
     /// Removes records up to a version with their paths. Gives the number of rows.
     pub(crate) fn purge_records(&mut self, address: &Address, up_to: u64) -> Result<u64, Fault> {
         let key = address.as_str().as_bytes();
+        self.checked
+            .recent
+            .file_up_to(self.connection, address, up_to)?;
         let mut old = Vec::new();
         let mut rows = 0;
         self.connection.for_each(

@@ -57,6 +57,10 @@ impl Applying<'_> {
             let link = Link::of(self.connection, address, shared)?;
             link.remove(self.connection, &mut self.meta)?;
         }
+        // Which rows wait to be filed is told from heads.
+        self.checked
+            .recent
+            .file_up_to(self.connection, address, known.row.version)?;
         let key = [Bind::Blob(address.as_str().as_bytes())];
         let removed = self
             .connection

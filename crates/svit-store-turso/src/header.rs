@@ -9,7 +9,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: u32 = 0x7376_6974;
 
 /// The schema that this code writes: the `user_version` of the file.
-pub(crate) const USER_VERSION: u32 = 2;
+pub(crate) const USER_VERSION: u32 = 3;
 
 /// What lies at the path of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,10 @@
 //! ```
 //!
 //! # What it does
-//! - One thread owns the one connection. Commits that wait together share one sync.
+//! - One thread owns the one connection. Commits that wait together share one sync. A caller that may
+//!   wait ([`svit_txn::block_on`]) uses the connection itself while nobody else wants it.
+//! - The newest records of all processes lie together and are filed by process many at a time: a commit
+//!   writes three pages and not five, and many at once write less than one each.
 //! - Each commit is synced before it is acknowledged ([`Synchronous`]).
 //! - Every row is checked against a digest or a sum when it is read, and absence is checked, too.
 //! - A file beside the database says who owns it and how far it had come, so that a lost tail is
@@ -82,8 +85,10 @@ mod prepared;
 mod processes;
 mod read;
 mod receipts;
+mod recent;
 mod schema;
 mod scrub;
+mod seat;
 mod session;
 mod sql;
 mod stats;

@@ -139,17 +139,24 @@ pub(crate) fn peek(database: &Path) -> io::Result<Found> {
 }
 
 fn render(pid: u32, mark: Option<&Mark>) -> Vec<u8> {
-    let body = match mark {
-        Some(mark) => format!(
-            "{MAGIC} pid={pid:010} store={} batch={:020} digest={}",
-            hex(&mark.store),
-            mark.batch,
-            mark.digest
-        ),
-        None => format!("{MAGIC} pid={pid:010} new"),
-    };
-    let check = Digest::of(body.as_bytes());
-    let mut text = format!("{body} check={}", hex(&check.as_bytes()[..16])).into_bytes();
+    let mut text = Vec::with_capacity(LEN);
+    text.extend_from_slice(MAGIC.as_bytes());
+    text.extend_from_slice(b" pid=");
+    decimal(&mut text, u64::from(pid), 10);
+    match mark {
+        Some(mark) => {
+            text.extend_from_slice(b" store=");
+            hex(&mut text, &mark.store);
+            text.extend_from_slice(b" batch=");
+            decimal(&mut text, mark.batch, 20);
+            text.extend_from_slice(b" digest=");
+            hex(&mut text, mark.digest.as_bytes());
+        }
+        None => text.extend_from_slice(b" new"),
+    }
+    let check = Digest::of(&text);
+    text.extend_from_slice(b" check=");
+    hex(&mut text, &check.as_bytes()[..16]);
     text.resize(LEN - 1, b' ');
     text.push(b'\n');
     text
@@ -179,14 +186,22 @@ fn fields(bytes: &[u8]) -> Option<Found> {
     (render(pid, mark.as_ref()) == bytes).then_some(Found::Written { pid, mark })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(2 * bytes.len());
+fn hex(text: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
     }
-    text
+}
+
+fn decimal(text: &mut Vec<u8>, number: u64, width: usize) {
+    let start = text.len();
+    text.resize(start + width, b'0');
+    let mut rest = number;
+    for digit in text[start..].iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
 }
 
 fn unhex(text: &str) -> Option<[u8; 16]> {

@@ -2,6 +2,7 @@
 //! interrupted finds the older format, whole.
 
 mod format_1;
+mod format_2;
 
 use crate::fault::{Fault, corrupt};
 use crate::header::USER_VERSION;
@@ -15,6 +16,7 @@ pub(crate) const OLDEST: u32 = 1;
 pub(crate) fn definitions(format: u32) -> &'static [Definition] {
     match format {
         1 => &format_1::CHANGED,
+        2 => &format_2::CHANGED,
         _ => &schema::CHANGED,
     }
 }
@@ -51,6 +53,7 @@ fn step(connection: &mut Connection, format: u32) -> Result<(), Fault> {
 fn rewrite(connection: &mut Connection, format: u32) -> Result<(), Fault> {
     match format {
         1 => format_1::rewrite(connection)?,
+        2 => format_2::rewrite(connection)?,
         other => return Err(corrupt(format!("no way on from format {other}"), "meta")),
     }
     connection.execute_once(&format!("PRAGMA user_version={}", format + 1))?;

@@ -44,6 +44,7 @@ pub(crate) const MAX_BATCH: usize = 1024;
 /// | `page_rows` | 128 | 1 to 65,536 | rows that one page of a read holds |
 /// | `page_bytes` | 1 MiB | 1 byte to 64 MiB | bytes of bodies after which a page ends |
 /// | `events_per_process` | all | 1 or more | thread events that a process keeps at least |
+/// | `recent_records` | 1,024 | 0 to 65,536 | records that wait to be filed by process |
 /// | `quick_check` | off | | |
 /// | `accept_older` | off | | |
 ///
@@ -65,6 +66,7 @@ pub struct OpenOptions {
     pub(crate) wal_pages: u32,
     pub(crate) page: PageSize,
     pub(crate) events_per_process: Option<u64>,
+    pub(crate) recent_records: usize,
     pub(crate) quick_check: bool,
     pub(crate) accept_older: bool,
 }
@@ -89,6 +91,7 @@ impl OpenOptions {
                 bytes: 1 << 20,
             },
             events_per_process: None,
+            recent_records: 1024,
             quick_check: false,
             accept_older: false,
         }
@@ -143,6 +146,14 @@ impl OpenOptions {
     /// forks that share it, too.
     pub fn events_per_process(mut self, events: u64) -> Self {
         self.events_per_process = Some(events.max(1));
+        self
+    }
+
+    /// How many of the newest records, of all processes together, wait to be filed by process. The more,
+    /// the fewer pages a commit writes; the commit that files them takes some microseconds longer for
+    /// each, and so does opening the database. 0 files each at once.
+    pub fn recent_records(mut self, records: usize) -> Self {
+        self.recent_records = records.min(65_536);
         self
     }
 

@@ -1,11 +1,12 @@
 //! The owner thread: one thread, one connection, one queue of commands.
 //!
-//! `libsql` does its work on whoever polls it, so here nobody polls it but this thread: runtimes
-//! never stall on a sync. Whatever writes are waiting when one is taken share its sync. A caller
-//! that is gone by the time of its answer changes nothing.
+//! `libsql` does its work on whoever polls it, so here nobody polls it but this thread, or a caller
+//! who said that it may wait (see `seat.rs`): runtimes never stall on a sync. Whatever writes are
+//! waiting when one is taken share its sync. A caller that is gone by the time of its answer changes
+//! nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, RecvError, Sender, TryRecvError, WeakSender};
@@ -16,10 +17,17 @@ use crate::fault::unavailable;
 use crate::opening::canonical;
 use crate::options::OpenOptions;
 use crate::prepared::Write;
+use crate::seat::Seat;
 use crate::session::{OpenError, Session};
 
 /// Where an answer goes: a channel that carries one message.
 pub(crate) type Answer<T> = Sender<Result<T, StoreError>>;
+
+/// A store that was opened: its file, and where its connection is.
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    pub(crate) seat: Arc<Seat>,
+}
 
 /// What the owner thread is asked to do.
 pub(crate) enum Command {
@@ -48,7 +56,7 @@ pub(crate) fn run(
     options: &OpenOptions,
     commands: &Receiver<Command>,
     sender: WeakSender<Command>,
-    opened: &Answer<PathBuf>,
+    opened: &Answer<Opened>,
 ) {
     let session = match open(path, options) {
         Ok(session) => session,
@@ -61,12 +69,24 @@ pub(crate) fn run(
     let path = session.path().to_owned();
     enter(&path, sender);
     let registered = Registered(path.clone());
-    if opened.send_blocking(Ok(path)).is_ok() {
-        serve(session, commands, options.batch);
-    } else {
+    let seat = Arc::new(Seat::new(session));
+    let shared = seat.clone();
+    let vacated = Vacated(seat.clone());
+    let mut closing = Vec::new();
+    if opened
+        .send_blocking(Ok(Opened { path, seat: shared }))
+        .is_ok()
+    {
+        closing = serve(&seat, commands, options.batch);
+    }
+    if let Some(session) = seat.wait().take() {
         session.close();
     }
+    drop(vacated);
     drop(registered);
+    for answer in closing {
+        let _ = answer.try_send(Ok(()));
+    }
 }
 
 fn open(path: &Path, options: &OpenOptions) -> Result<Session, StoreError> {
@@ -93,7 +113,8 @@ fn open(path: &Path, options: &OpenOptions) -> Result<Session, StoreError> {
     }
 }
 
-fn serve(mut session: Session, commands: &Receiver<Command>, batch: usize) {
+/// Serves until nothing can come any more. Gives those who wait for the file to be closed.
+fn serve(seat: &Seat, commands: &Receiver<Command>, batch: usize) -> Vec<Answer<()>> {
     let mut writes = Vec::new();
     let mut answers = Vec::new();
     let mut reads = Vec::new();
@@ -121,25 +142,33 @@ fn serve(mut session: Session, commands: &Receiver<Command>, batch: usize) {
                 next = commands.try_recv().ok();
             }
         }
-        if !writes.is_empty() {
-            let results = session.commit(&writes);
-            writes.clear();
-            for (answer, result) in answers.drain(..).zip(results) {
-                // A caller that is gone changes nothing.
-                let _ = answer.try_send(result);
-            }
+        let mut seat = seat.wait();
+        let Some(session) = seat.as_mut() else {
+            commands.close();
+            break;
+        };
+        let results = match writes.is_empty() {
+            true => Vec::new(),
+            false => session.commit(&writes),
+        };
+        writes.clear();
+        // Whoever gets an answer may want the seat next.
+        let mut seat = Some(seat).filter(|_| !reads.is_empty());
+        for (answer, result) in answers.drain(..).zip(results) {
+            // A caller that is gone changes nothing.
+            let _ = answer.try_send(result);
         }
         // Behind the writes: a read that was sent after a write sees it, even if its caller did not
         // wait for the answer. Whoever settles a forgotten write relies on that.
         for read in reads.drain(..) {
-            read(&mut session);
+            if let Some(session) = seat.as_mut().and_then(|seat| seat.as_mut()) {
+                read(session);
+            }
         }
+        drop(seat);
         first = soon(commands);
     }
-    session.close();
-    for answer in closing {
-        let _ = answer.try_send(Ok(()));
-    }
+    closing
 }
 
 /// Waits for a command: a moment awake, since whoever got an answer often asks again at once and
@@ -182,6 +211,16 @@ fn holder(path: &Path) -> Holder {
         }
     }
     found
+}
+
+/// Closes the file when its thread ends, also by a panic: handles outlive the thread, and with them
+/// the seat.
+struct Vacated(Arc<Seat>);
+
+impl Drop for Vacated {
+    fn drop(&mut self) {
+        drop(self.0.wait().take());
+    }
 }
 
 /// Takes the store off the list when its thread ends, also by a panic. Dropped after the session,

@@ -278,7 +278,8 @@ pub(crate) fn rows(address: &Address, batch: Batch) -> Result<Rows, StoreError> 
     })
 }
 
-fn record_row(
+/// Checks and encodes a record.
+pub(crate) fn record_row(
     address: &Address,
     record: StoredRecord,
     bad: &impl Fn(String) -> StoreError,

@@ -56,7 +56,7 @@ impl Reading<'_> {
     pub(crate) fn load(&mut self, address: &Address) -> Result<Head, Fault> {
         let row = self.head(address)?;
         self.checked.receipts(self.connection, address, &row)?;
-        head(self.connection, address, &row)
+        head(self.connection, self.checked, address, &row)
     }
 
     /// One page of records, oldest first.
@@ -76,26 +76,42 @@ impl Reading<'_> {
         let mut chain = Chain {
             address,
             next: first,
-            digest: digest_at(self.connection, address, &base, first - 1)?,
+            digest: digest_at(self.connection, self.checked, address, &base, first - 1)?,
         };
-        self.connection.for_each(
-            "SELECT version, digest, previous, root, paths, body, sum FROM record WHERE address=?1 AND version BETWEEN ?2 AND ?3 ORDER BY version LIMIT ?4",
-            &[
-                Bind::Blob(address.as_str().as_bytes()),
-                Bind::Int(int(first)?),
-                Bind::Int(int(last)?),
-                Bind::Int(page.rows()),
-            ],
-            |row| {
-                if page.is_full() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                let record = chain.follow(record(address, row)?)?;
-                let size = record.body.len();
-                page.push(record, size);
-                Ok::<_, Fault>(ControlFlow::Continue(()))
-            },
-        )?;
+        let recent = self.checked.recent.first(self.connection, address)?;
+        let filed = recent.map_or(last, |first| last.min(first.saturating_sub(1)));
+        let mut follow = |row, page: &mut Pager<StoredRecord>| {
+            let record = chain.follow(record(address, row)?)?;
+            let size = record.body.len();
+            page.push(record, size);
+            Ok::<_, Fault>(chain.next)
+        };
+        let mut next = first;
+        if first <= filed {
+            self.connection.for_each(
+                "SELECT version, digest, previous, root, paths, body, sum FROM record WHERE address=?1 AND version BETWEEN ?2 AND ?3 ORDER BY version LIMIT ?4",
+                &[
+                    Bind::Blob(address.as_str().as_bytes()),
+                    Bind::Int(int(first)?),
+                    Bind::Int(int(filed)?),
+                    Bind::Int(page.rows()),
+                ],
+                |row| {
+                    if page.is_full() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    next = follow(row, &mut page)?;
+                    Ok::<_, Fault>(ControlFlow::Continue(()))
+                },
+            )?;
+        }
+        while filed < next && next <= last && !page.is_full() {
+            let recent = &mut self.checked.recent;
+            match recent.row(self.connection, address, next)? {
+                Some(row) => next = follow(row, &mut page)?,
+                None => break,
+            }
+        }
         if !page.is_full() && chain.next <= last {
             return Err(corrupt(
                 "a missing record",
@@ -340,11 +356,12 @@ impl Chain<'_> {
 /// The head with its base, checked against the newest record.
 pub(crate) fn head(
     connection: &mut Connection,
+    checked: &mut Checked,
     address: &Address,
     row: &HeadRow,
 ) -> Result<Head, Fault> {
     let base = base(connection, address, row)?;
-    if point_of(connection, address, &base, row.version)? != Some((row.digest, row.root)) {
+    if point_of(connection, checked, address, &base, row.version)? != Some((row.digest, row.root)) {
         return Err(corrupt(
             "a head that is not the newest record",
             at("head", address),
@@ -365,16 +382,18 @@ pub(crate) fn head(
 /// The record, or base, of this version and its root; none if the history does not hold it.
 pub(crate) fn point(
     connection: &mut Connection,
+    checked: &mut Checked,
     address: &Address,
     row: &HeadRow,
     version: u64,
 ) -> Result<Option<(Digest, Digest)>, Fault> {
     let base = base(connection, address, row)?;
-    point_of(connection, address, &base, version)
+    point_of(connection, checked, address, &base, version)
 }
 
 fn point_of(
     connection: &mut Connection,
+    checked: &mut Checked,
     address: &Address,
     base: &Base,
     version: u64,
@@ -386,20 +405,29 @@ fn point_of(
     if version < base.version {
         return Ok(None);
     }
-    let Some(row) = record_row(connection, address, version)? else {
+    let row = match checked.recent.row(connection, address, version)? {
+        None => record_row(connection, address, version)?,
+        recent => recent,
+    };
+    let Some(row) = row else {
         return Ok(None);
     };
-    let record = record(address, row)?;
-    Ok(Some((record.digest, record.root)))
+    let found = record(address, row)?;
+    if found.version != version {
+        let place = at("record", format!("{address} version {version}"));
+        return Err(corrupt("a record of another version", place));
+    }
+    Ok(Some((found.digest, found.root)))
 }
 
 fn digest_at(
     connection: &mut Connection,
+    checked: &mut Checked,
     address: &Address,
     base: &Base,
     version: u64,
 ) -> Result<Digest, Fault> {
-    match point_of(connection, address, base, version)? {
+    match point_of(connection, checked, address, base, version)? {
         Some((digest, _)) => Ok(digest),
         None => Err(corrupt(
             "a missing record",
@@ -443,10 +471,12 @@ pub(crate) fn base(
 /// How many rows a cut or a trim has left behind of this process; they are no part of its history.
 pub(crate) fn leftovers(
     connection: &mut Connection,
+    checked: &mut Checked,
     address: &Address,
     head: &HeadRow,
     base: &Base,
 ) -> Result<u64, Fault> {
+    let recent = checked.recent.count(connection, address, base.version)?;
     let row = connection.row(
         "SELECT (SELECT count(*) FROM record WHERE address=?1 AND version<=?2), (SELECT count(*) FROM thread_event WHERE address=?1 AND thread=0 AND seq<?3)",
         &[
@@ -455,7 +485,10 @@ pub(crate) fn leftovers(
             Bind::Int(int(head.first_event)?),
         ],
     )?;
-    row.map_or(Ok(0), |mut row| Ok(row.count(0)? + row.count(1)?))
+    let filed = row.map_or(Ok(0), |mut row| {
+        Ok::<_, Fault>(row.count(0)? + row.count(1)?)
+    })?;
+    Ok(filed + recent)
 }
 
 /// A block, checked against its digest; none if it is not found.

@@ -48,6 +48,12 @@ pub(crate) const RECEIPT_PINNED: Definition = Definition {
     sql: "CREATE INDEX receipt_pinned ON receipt(address, pinned) WHERE pinned>0",
 };
 
+/// Records that wait to be filed (see `recent.rs`).
+pub(crate) const RECENT: Definition = table(
+    "recent",
+    "CREATE TABLE recent(id INTEGER NOT NULL PRIMARY KEY, address BLOB NOT NULL, version INTEGER NOT NULL, digest BLOB NOT NULL, previous BLOB NOT NULL, root BLOB NOT NULL, paths BLOB NOT NULL, body BLOB NOT NULL, sum BLOB NOT NULL) STRICT",
+);
+
 /// The definitions that have been the same in every format.
 pub(crate) const LASTING: [Definition; 7] = [
     table(
@@ -81,7 +87,7 @@ pub(crate) const LASTING: [Definition; 7] = [
 ];
 
 /// What is defined in this format besides [`LASTING`].
-pub(crate) const CHANGED: [Definition; 4] = [META, HEAD, FORK_REF, RECEIPT_PINNED];
+pub(crate) const CHANGED: [Definition; 5] = [META, HEAD, FORK_REF, RECEIPT_PINNED, RECENT];
 
 /// The one row of `meta`: what is true of the whole store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +156,34 @@ impl Meta {
         Ok((meta.sum() == row.array(11)?).then_some(meta))
     }
 
+    /// Writes it over the row that is there, which is `before`. Most batches change only heads.
+    pub(crate) fn replace(
+        &self,
+        before: &Meta,
+        connection: &mut Connection,
+    ) -> Result<(), SqlError> {
+        let only_heads = Meta {
+            batch: self.batch,
+            digest: self.digest,
+            heads: self.heads,
+            ..*before
+        };
+        if *self != only_heads {
+            return self.write(connection);
+        }
+        let changed = connection.execute(
+            "UPDATE meta SET batch=?1, digest=?2, heads=?3, heads_sum=?4, sum=?5",
+            &[
+                Bind::Int(int(self.batch)?),
+                Bind::Blob(self.digest.as_bytes()),
+                Bind::Int(int(self.heads.rows)?),
+                Bind::Blob(&self.heads.sum),
+                Bind::Blob(&self.sum()),
+            ],
+        )?;
+        one_row(changed)
+    }
+
     /// Writes it over the row that is there.
     pub(crate) fn write(&self, connection: &mut Connection) -> Result<(), SqlError> {
         let changed = connection.execute(
@@ -168,10 +202,7 @@ impl Meta {
                 Bind::Blob(&self.sum()),
             ],
         )?;
-        match changed {
-            1 => Ok(()),
-            other => Err(SqlError::Misuse(format!("meta has {other} rows"))),
-        }
+        one_row(changed)
     }
 
     /// Adds the row, to a table that has none.
@@ -181,6 +212,13 @@ impl Meta {
             &[Bind::Blob(&self.store)],
         )?;
         self.write(connection)
+    }
+}
+
+fn one_row(changed: u64) -> Result<(), SqlError> {
+    match changed {
+        1 => Ok(()),
+        other => Err(SqlError::Misuse(format!("meta has {other} rows"))),
     }
 }
 

@@ -216,7 +216,7 @@ impl Session {
         writes: &[Write],
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         self.ensure_open()?;
-        self.check_files()?.map_err(unavailable)?;
+        self.check_files(false)?.map_err(unavailable)?;
         let applied = match self.apply_all(writes) {
             Ok(applied) => applied,
             Err(error) => {
@@ -235,7 +235,7 @@ impl Session {
         self.meta = after;
         // The batch is in the file that is open. If that file cannot be looked at, or is another one by
         // now, nobody can say whether the next reader finds it.
-        let looked = self.check_files().map_err(|error| error.to_string());
+        let looked = self.check_files(true).map_err(|error| error.to_string());
         if let Err(why) = looked.flatten() {
             return Err(StoreError::Unknown { why });
         }
@@ -301,6 +301,7 @@ impl Session {
             underway: &mut self.underway,
             meta: self.meta,
             events_kept: self.options.events_per_process,
+            recent_records: self.options.recent_records,
         };
         let mut sums = Vec::with_capacity(writes.len());
         let mut answers = Vec::with_capacity(writes.len());
@@ -361,7 +362,7 @@ impl Session {
         let State::Live(live) = &mut self.state else {
             return Err(SqlError::Misuse("no connection".to_owned()));
         };
-        after.write(&mut live.connection)?;
+        after.replace(&self.meta, &mut live.connection)?;
         #[cfg(test)]
         if self.injected == Some(Injected::NotLanded) {
             self.injected = None;
@@ -507,20 +508,18 @@ impl Session {
         }
     }
 
-    /// Looks whether the files are still those that were opened. The inner error says what
-    /// happened to them; the store has stopped then.
-    fn check_files(&mut self) -> Result<Result<(), String>, StoreError> {
+    /// Looks whether the database, and its WAL if `wal` says so, are still those that were opened. The
+    /// inner error says what happened to them; the store has stopped then.
+    fn check_files(&mut self, wal: bool) -> Result<Result<(), String>, StoreError> {
         let State::Live(live) = &mut self.state else {
             return Err(self.closed());
         };
-        if live.wal.is_none() {
+        if wal && live.wal.is_none() {
             live.wal = Watched::reused(&beside(&self.path, "-wal")).ok();
         }
         let mut lost = None;
-        for watched in [Some(&mut live.database), live.wal.as_mut()]
-            .into_iter()
-            .flatten()
-        {
+        let log = live.wal.as_mut().filter(|_| wal);
+        for watched in [Some(&mut live.database), log].into_iter().flatten() {
             let loss = watched
                 .check()
                 .map_err(|error| io_error(watched.path(), "look at", &error))?;

@@ -59,6 +59,7 @@ pub(crate) mod code {
     pub(crate) const READONLY: i32 = 8;
     pub(crate) const IOERR: i32 = 10;
     pub(crate) const CORRUPT: i32 = 11;
+    pub(crate) const CONSTRAINT: i32 = 19;
     pub(crate) const FULL: i32 = 13;
     pub(crate) const NOTADB: i32 = 26;
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use async_channel::{Sender, TrySendError};
 use svit_tree::Address;
@@ -17,9 +17,10 @@ use crate::apply::Written;
 use crate::fault::{Fault, unavailable};
 use crate::mark::beside;
 use crate::options::{OpenOptions, WhenFull};
-use crate::owner::{self, Command};
+use crate::owner::{self, Command, Opened};
 use crate::prepared::{self, Write};
 use crate::read::{Page, Reading};
+use crate::seat::Seat;
 use crate::session::Session;
 use crate::stats::Stats;
 
@@ -59,6 +60,7 @@ pub struct TursoProcessStore {
 
 struct Shared {
     commands: Sender<Command>,
+    seat: Arc<Seat>,
     path: PathBuf,
     when_full: WhenFull,
 }
@@ -100,13 +102,14 @@ impl TursoProcessStore {
             .name("svit-store".to_owned())
             .spawn(move || owner::run(&thread_path, &options, &queue, weak, &answer))
             .map_err(|error| unavailable(format!("no thread for the store: {error}")))?;
-        let path = match opened.recv().await {
+        let Opened { path, seat } = match opened.recv().await {
             Ok(opened) => opened?,
             Err(_) => return Err(unavailable(format!("opening {} failed", path.display()))),
         };
         Ok(TursoProcessStore {
             shared: Arc::new(Shared {
                 commands,
+                seat,
                 path,
                 when_full,
             }),
@@ -234,6 +237,16 @@ impl TursoProcessStore {
     }
 }
 
+impl TursoProcessStore {
+    /// The connection, if nothing waits for it: the caller may use it on its own thread.
+    fn seat(&self) -> Option<MutexGuard<'_, Option<Session>>> {
+        if !self.shared.commands.is_empty() {
+            return None;
+        }
+        self.shared.seat.try_take()
+    }
+}
+
 /// The most blocks that one piece of a collection looks at.
 const MAX_STEPS: u64 = 4096;
 
@@ -326,6 +339,28 @@ impl ProcessStore for TursoProcessStore {
             };
             self.write(append).await.map(drop)
         })
+    }
+
+    fn append_in_place(
+        &self,
+        address: &Address,
+        expected: Digest,
+        epoch: u64,
+        batch: &Batch,
+    ) -> Option<StoreResult<()>> {
+        let mut seat = self.seat()?;
+        let session = seat.as_mut()?;
+        let append = prepared::rows(address, batch.clone()).map(|rows| Write::Append {
+            address: address.clone(),
+            expected,
+            epoch,
+            rows,
+        });
+        let written = append.and_then(|append| {
+            let mut written = session.commit(std::slice::from_ref(&append));
+            written.pop().unwrap_or_else(|| Err(mismatched()))
+        });
+        Some(written.map(drop))
     }
 
     fn records(

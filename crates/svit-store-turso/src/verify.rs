@@ -430,7 +430,13 @@ fn fork(reading: &mut Reading<'_>, link: &Link) -> Result<(), Fault> {
     let parent = HeadRow::read(reading.connection, &link.parent)?;
     let parent = parent.ok_or_else(|| wrong("a fork that depends on a process that is gone"))?;
     let base = read::base(reading.connection, &link.child, &child)?;
-    let found = read::point(reading.connection, &link.parent, &parent, link.version)?;
+    let found = read::point(
+        reading.connection,
+        reading.checked,
+        &link.parent,
+        &parent,
+        link.version,
+    )?;
     match found == Some((link.record, base.root)) {
         true => Ok(()),
         false => Err(wrong("a fork of a version that its parent does not have")),
@@ -444,10 +450,12 @@ fn record_paths(
     head: &HeadRow,
 ) -> Result<Checked, Fault> {
     let base = read::base(reading.connection, address, head)?;
+    let recent = reading.checked.recent.first(reading.connection, address)?;
+    let last = recent.map_or(head.version, |first| first.saturating_sub(1));
     let binds = [
         Bind::Blob(address.as_str().as_bytes()),
         Bind::Int(int(base.version)?),
-        Bind::Int(int(head.version)?),
+        Bind::Int(int(last)?),
     ];
     let mut wanted = Vec::new();
     reading.connection.for_each(
@@ -493,7 +501,14 @@ fn checkpoints(
     };
     for (checkpoint, _) in found {
         let wanted = Some((checkpoint.record, checkpoint.root));
-        if read::point(reading.connection, address, head, checkpoint.version)? != wanted {
+        let found = read::point(
+            reading.connection,
+            reading.checked,
+            address,
+            head,
+            checkpoint.version,
+        )?;
+        if found != wanted {
             checked.damage = Some(Damage {
                 what: "a checkpoint of a version that the history does not have".to_owned(),
                 place: at(
@@ -513,7 +528,7 @@ fn rest(reading: &mut Reading<'_>, address: &Address, head: &HeadRow) -> Result<
     }
     let base = read::base(reading.connection, address, head)?;
     Ok(Checked {
-        leftovers: read::leftovers(reading.connection, address, head, &base)?,
+        leftovers: read::leftovers(reading.connection, reading.checked, address, head, &base)?,
         ..Checked::default()
     })
 }

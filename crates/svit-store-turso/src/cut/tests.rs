@@ -48,7 +48,8 @@ pub(crate) fn root() -> Block {
 }
 
 fn open(path: &Path, options: &OpenOptions) -> Session {
-    match Session::open(path, options) {
+    // Each record is filed at once, so that nothing but what a piece does is counted.
+    match Session::open(path, &options.clone().recent_records(0)) {
         Ok(session) => session,
         Err(OpenError::Store(error)) => panic!("{error}"),
         Err(OpenError::Held { pid }) => panic!("held by {pid:?}"),

@@ -7,11 +7,12 @@ use svit_tree::Address;
 use svit_txn::BaseKind;
 use svit_value::Digest;
 
+use super::format_2;
 use crate::fault::{Fault, at, corrupt};
 use crate::fork::Link;
 use crate::head::{HeadRow, parse};
 use crate::read;
-use crate::schema::{self, Definition, Meta, table};
+use crate::schema::{Definition, Meta, table};
 use crate::sql::{Bind, Connection, Row, SqlError};
 use crate::sums::{Summed, Tally};
 
@@ -71,7 +72,7 @@ pub(super) fn rewrite(connection: &mut Connection) -> Result<(), Fault> {
     for table in ["meta", "head", "fork_ref"] {
         connection.execute_once(&format!("DROP TABLE main.{table}"))?;
     }
-    for definition in schema::CHANGED {
+    for definition in format_2::CHANGED {
         connection.execute_once(definition.sql)?;
     }
     let mut after = Meta {

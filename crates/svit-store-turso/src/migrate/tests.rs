@@ -55,7 +55,7 @@ fn an_interrupted_migration_leaves_the_older_format() {
     assert_eq!(session.meta().heads.rows, 4);
     assert_eq!(session.meta().forks.rows, 2);
     session.close();
-    assert_eq!(format(&path), "2");
+    assert_eq!(format(&path), "3");
 }
 
 #[test]

@@ -370,7 +370,7 @@ fn the_connection_is_set_up_as_the_design_says() {
         ("cell_size_check", "1"),
         ("page_size", "4096"),
         ("application_id", "1937140084"),
-        ("user_version", "2"),
+        ("user_version", "3"),
         ("encoding", "UTF-8"),
     ] {
         let found = live.connection.pragma(&format!("PRAGMA {pragma}")).unwrap();

@@ -239,9 +239,9 @@ pub(crate) async fn open(path: &Path) -> TursoProcessStore {
     TursoProcessStore::open(path).await.unwrap()
 }
 
-/// A store that copies its WAL back all the time.
+/// A store that copies its WAL back, and files its records, all the time.
 pub(crate) fn busy_wal() -> OpenOptions {
-    OpenOptions::new().wal_pages(8)
+    OpenOptions::new().wal_pages(8).recent_records(7)
 }
 
 /// The `code()` of an error, for tables of what must be refused how.

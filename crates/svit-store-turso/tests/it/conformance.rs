@@ -10,13 +10,16 @@ use crate::common::place;
 
 #[tokio::test]
 async fn every_rule_holds_with_and_without_group_commit() {
-    for batch in [1, 64] {
+    for (batch, recent) in [(1, 0), (64, 1024), (64, 1)] {
         let place = place();
         let number = AtomicU32::new(0);
         let made = conformance::store(async || {
             let number = number.fetch_add(1, Ordering::Relaxed);
             let path = place.folder.path().join(format!("{number}.db"));
-            let options = OpenOptions::new().batch(batch).wal_pages(8);
+            let options = OpenOptions::new()
+                .batch(batch)
+                .wal_pages(8)
+                .recent_records(recent);
             Arc::new(TursoProcessStore::open_with(path, options).await.unwrap())
         });
         made.await.unwrap();
@@ -43,9 +46,11 @@ async fn every_rule_holds_when_the_store_is_opened_again_before_each_read() {
 
 #[tokio::test]
 async fn histories_are_what_the_oracle_says() {
-    for seed in [11, 12] {
+    for (seed, recent) in [(11, 1024), (12, 5)] {
         let place = place();
-        let store = Arc::new(TursoProcessStore::open(&place.path).await.unwrap());
+        let options = OpenOptions::new().recent_records(recent);
+        let store = TursoProcessStore::open_with(&place.path, options).await;
+        let store = Arc::new(store.unwrap());
         let ran = oracle::run(store, &generate::steps(seed, 200)).await;
         let ran = ran.unwrap_or_else(|wrong| panic!("seed {seed}, {wrong}"));
         assert!(ran.committed > 30, "{ran:?}");

@@ -15,7 +15,10 @@ use crate::grown::{Grown, blocks, collect};
 /// Two processes with a little of everything.
 async fn small_store() -> (Place, TursoProcessStore, Vec<Model>) {
     let place = place();
-    let store = open(&place.path).await;
+    // Four of the six records are filed.
+    let options = OpenOptions::new().recent_records(4);
+    let store = TursoProcessStore::open_with(&place.path, options).await;
+    let store = store.unwrap();
     let mut models = Vec::new();
     for name in ["one", "two"] {
         let mut model = Model::create(name, &store).await;

@@ -30,13 +30,13 @@ async fn a_newer_format_is_refused_and_left_alone() {
     let place = place();
     open(&place.path).await.close().await.unwrap();
     let mut bytes = fs::read(&place.path).unwrap();
-    assert_eq!(bytes[60..64], 2u32.to_be_bytes());
-    bytes[60..64].copy_from_slice(&3u32.to_be_bytes());
+    assert_eq!(bytes[60..64], 3u32.to_be_bytes());
+    bytes[60..64].copy_from_slice(&4u32.to_be_bytes());
     fs::write(&place.path, &bytes).unwrap();
     match TursoProcessStore::open(&place.path).await.unwrap_err() {
         StoreError::NewerFormat {
-            found: 3,
-            supported: 2,
+            found: 4,
+            supported: 3,
             ..
         } => {}
         other => panic!("{other}"),
