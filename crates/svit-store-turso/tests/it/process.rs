@@ -1,6 +1,6 @@
 //! Whole processes in the store: created, changed, closed, resumed, forked.
 
-use svit_store_turso::TursoProcessStore;
+use svit_store_turso::{OpenOptions, TursoProcessStore};
 use svit_txn::{DurableProcess, EventQuery, Extras, Operation, Process, Submission};
 use svit_value::{Value, value};
 
@@ -99,7 +99,11 @@ async fn create_error(store: &TursoProcessStore) -> String {
 #[tokio::test]
 async fn events_that_are_handed_over_are_seen_once_by_those_who_read_meanwhile() {
     let place = place();
-    let store = open(&place.path).await;
+    // Long pages: a read is a few steps, and pieces of the deletion come between those.
+    let options = OpenOptions::new().page_rows(9_999);
+    let store = TursoProcessStore::open_with(&place.path, options)
+        .await
+        .unwrap();
     let parent = create(&store).await;
     let told = |count: u64| {
         Submission::plain(Operation::Note).recording(move |_| Extras {
@@ -109,10 +113,10 @@ async fn events_that_are_handed_over_are_seen_once_by_those_who_read_meanwhile()
             ..Extras::default()
         })
     };
-    parent.submit(told(2_500)).await.unwrap();
+    parent.submit(told(6_000)).await.unwrap();
     let child = parent.fork("svit://local/child").await.unwrap();
     child.submit(told(3)).await.unwrap();
-    let wanted: Vec<u64> = (0..2_503).collect();
+    let wanted: Vec<u64> = (0..6_003).collect();
     let is_gone = std::cell::Cell::new(false);
     let deletion = async {
         parent.delete().await.unwrap();

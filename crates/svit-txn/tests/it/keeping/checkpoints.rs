@@ -547,7 +547,7 @@ fn after_a_cut_that_landed_unsaid_the_next_checkpoint_builds_on_its_own() {
         let store = Arc::new(FaultyStore::new(inner.clone()));
         let process = counted(store.clone(), 12).await;
         // A part of the checkpoint, then the cut.
-        store.at_write(store.writes() + 1, Fault::ForgetLanded);
+        store.at_write(store.writes() + 2, Fault::ForgetLanded);
         process.cut(12).await.unwrap();
         assert_eq!(process.oldest_version().await.unwrap(), 12);
         count(&process, 15).await;
