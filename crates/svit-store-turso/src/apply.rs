@@ -232,7 +232,7 @@ impl Applying<'_> {
         address: &Address,
         head: HeadRow,
     ) -> Result<Sum, Fault> {
-        let sum = head.replace(&before.sum, self.connection, address, &mut self.meta)?;
+        let sum = head.replace(before, self.connection, address, &mut self.meta)?;
         self.checked.wrote(address, Known { row: head, sum });
         Ok(sum)
     }

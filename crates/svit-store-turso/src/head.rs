@@ -178,24 +178,46 @@ impl HeadRow {
     /// Writes the head over `before`, which must be what is stored. Gives its sum.
     pub(crate) fn replace(
         &self,
-        before: &Sum,
+        before: &Known,
         connection: &mut Connection,
         address: &Address,
         meta: &mut Meta,
     ) -> Result<Sum, Fault> {
         let key = address.as_str().as_bytes();
         let sum = self.sum(key);
-        let changed = connection.execute(
-            "UPDATE head SET version=?2, digest=?3, root=?4, epoch=?5, base=?6, first_event=?7, next_event=?8, shared=?9, shared_events=?10, shared_at=?11, receipts_made=?12, receipts=?13, receipts_sum=?14, sum=?15 WHERE address=?1",
-            &self.binds(key, &sum)?,
-        )?;
+        // Most transitions change no more than this.
+        let grown = HeadRow {
+            version: self.version,
+            digest: self.digest,
+            root: self.root,
+            next_event: self.next_event,
+            ..before.row.clone()
+        };
+        let changed = if *self == grown {
+            connection.execute(
+                "UPDATE head SET version=?2, digest=?3, root=?4, next_event=?5, sum=?6 WHERE address=?1",
+                &[
+                    Bind::Blob(key),
+                    Bind::Int(int(self.version)?),
+                    Bind::Blob(self.digest.as_bytes()),
+                    Bind::Blob(self.root.as_bytes()),
+                    Bind::Int(int(self.next_event)?),
+                    Bind::Blob(&sum),
+                ],
+            )?
+        } else {
+            connection.execute(
+                "UPDATE head SET version=?2, digest=?3, root=?4, epoch=?5, base=?6, first_event=?7, next_event=?8, shared=?9, shared_events=?10, shared_at=?11, receipts_made=?12, receipts=?13, receipts_sum=?14, sum=?15 WHERE address=?1",
+                &self.binds(key, &sum)?,
+            )?
+        };
         if changed != 1 {
             return Err(corrupt(
                 "a head that cannot be updated",
                 at("head", address),
             ));
         }
-        meta.heads.remove(before);
+        meta.heads.remove(&before.sum);
         meta.heads.add(&sum);
         Ok(sum)
     }

@@ -2,7 +2,7 @@
 //! whose outcome SQLite could not tell.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use svit_txn::StoreError;
 use svit_value::Digest;
@@ -23,6 +23,10 @@ use crate::sums::Sum;
 use crate::underway::Underway;
 use crate::watch::{Loss, Watched};
 
+/// For how long a look at the files is good enough to write to them: no longer than a commit takes, in
+/// which they may be taken away as well. What is acknowledged is looked at after its commit.
+const LOOKED: Duration = Duration::from_millis(1);
+
 /// An open database.
 pub(crate) struct Session {
     path: PathBuf,
@@ -32,6 +36,8 @@ pub(crate) struct Session {
     meta: Meta,
     checked: Checked,
     underway: Underway,
+    /// When the files were last found to be those that were opened.
+    looked: Option<Instant>,
     pub(crate) counters: Counters,
     #[cfg(test)]
     pub(crate) injected: Option<Injected>,
@@ -107,6 +113,7 @@ impl Session {
             meta,
             checked: Checked::default(),
             underway: Underway::default(),
+            looked: None,
             counters: Counters::default(),
             #[cfg(test)]
             injected: None,
@@ -216,7 +223,9 @@ impl Session {
         writes: &[Write],
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         self.ensure_open()?;
-        self.check_files(false)?.map_err(unavailable)?;
+        if self.looked.is_none_or(|at| at.elapsed() >= LOOKED) {
+            self.check_files(false)?.map_err(unavailable)?;
+        }
         let applied = match self.apply_all(writes) {
             Ok(applied) => applied,
             Err(error) => {
@@ -529,6 +538,7 @@ impl Session {
             }
         }
         let Some(why) = lost else {
+            self.looked = Some(Instant::now());
             return Ok(Ok(()));
         };
         tracing::error!(%why, "the store stops");

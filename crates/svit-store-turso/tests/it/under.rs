@@ -44,6 +44,8 @@ async fn a_store_whose_files_are_taken_away_stops() {
         let store = open(&place.path).await;
         let mut model = Model::create("one", &store).await;
         model.commit(&store, 100).await.unwrap();
+        // It looks at the files before it writes to them, unless it just did.
+        std::thread::sleep(std::time::Duration::from_millis(5));
         harm(&place);
         let there = listing(&place);
         let first = code(model.commit(&store, 100).await);
