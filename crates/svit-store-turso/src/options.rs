@@ -44,7 +44,7 @@ pub(crate) const MAX_BATCH: usize = 1024;
 /// | `page_rows` | 128 | 1 to 65,536 | rows that one page of a read holds |
 /// | `page_bytes` | 1 MiB | 1 byte to 64 MiB | bytes of bodies after which a page ends |
 /// | `events_per_process` | all | 1 or more | thread events that a process keeps at least |
-/// | `recent_records` | 1,024 | 0 to 65,536 | records that wait to be filed by process |
+/// | `recent_records` | 512 | 0 to 65,536 | records that wait to be filed by process |
 /// | `quick_check` | off | | |
 /// | `accept_older` | off | | |
 ///
@@ -91,7 +91,7 @@ impl OpenOptions {
                 bytes: 1 << 20,
             },
             events_per_process: None,
-            recent_records: 1024,
+            recent_records: 512,
             quick_check: false,
             accept_older: false,
         }

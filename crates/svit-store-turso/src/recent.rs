@@ -383,11 +383,16 @@ fn insert_filed(
 const FILE_PATH: &str =
     "INSERT OR IGNORE INTO record_path(address, path, version) VALUES(?1, ?2, ?3)";
 
-/// Files the paths of all rows, in the order in which they are kept.
+/// Files the paths of all rows, in the order in which they are kept: in one statement for rows that have
+/// one, which most have.
 fn file_paths(connection: &mut Connection) -> Result<(), Fault> {
+    connection.execute(
+        "INSERT OR IGNORE INTO record_path(address, path, version) SELECT address, paths, version FROM recent WHERE paths<>x'' AND instr(paths, x'00')=0 ORDER BY address, paths, version",
+        &[],
+    )?;
     let mut entries = Vec::new();
     connection.for_each(
-        "SELECT address, version, paths FROM recent",
+        "SELECT address, version, paths FROM recent WHERE instr(paths, x'00')>0",
         &[],
         |mut row| {
             let (address, version, stored) = (row.blob(0)?, row.int(1)?, row.blob(2)?);

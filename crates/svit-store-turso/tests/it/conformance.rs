@@ -10,7 +10,7 @@ use crate::common::place;
 
 #[tokio::test]
 async fn every_rule_holds_with_and_without_group_commit() {
-    for (batch, recent) in [(1, 0), (64, 1024), (64, 1)] {
+    for (batch, recent) in [(1, 0), (64, 512), (64, 1)] {
         let place = place();
         let number = AtomicU32::new(0);
         let made = conformance::store(async || {
@@ -46,7 +46,7 @@ async fn every_rule_holds_when_the_store_is_opened_again_before_each_read() {
 
 #[tokio::test]
 async fn histories_are_what_the_oracle_says() {
-    for (seed, recent) in [(11, 1024), (12, 5)] {
+    for (seed, recent) in [(11, 512), (12, 5)] {
         let place = place();
         let options = OpenOptions::new().recent_records(recent);
         let store = TursoProcessStore::open_with(&place.path, options).await;
