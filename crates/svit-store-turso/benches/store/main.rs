@@ -9,6 +9,8 @@
     reason = "a program to be read by people"
 )]
 
+mod bare;
+
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,6 +20,8 @@ use svit_txn::{
     Base, BaseKind, Batch, CheckpointPolicy, DurableProcess, Process, ProcessStore, StoredRecord,
 };
 use svit_value::{Digest, Map, Value, value};
+
+use bare::{served_against_bare, waiting_against_bare};
 
 const COUNTER: &str = r#"
 (define (main input)
@@ -89,148 +93,12 @@ async fn activate(process: &DurableProcess) -> Duration {
     start.elapsed()
 }
 
-/// The same rows as an activation's, written by libSQL alone in one synced transaction.
-struct Bare {
-    connection: libsql::Connection,
-    statements: Vec<libsql::Statement>,
-    version: i64,
-    _database: libsql::Database,
-}
-
-impl Bare {
-    async fn new(path: &Path) -> Bare {
-        let database = libsql::Builder::new_local(path).build().await.unwrap();
-        let connection = database.connect().unwrap();
-        for sql in [
-            "PRAGMA locking_mode=EXCLUSIVE",
-            "PRAGMA journal_mode=WAL",
-            "PRAGMA synchronous=FULL",
-            "CREATE TABLE meta(id INTEGER PRIMARY KEY, batch INTEGER, digest BLOB, sums BLOB) STRICT",
-            "CREATE TABLE head(address BLOB PRIMARY KEY, version INTEGER, rest BLOB) STRICT, WITHOUT ROWID",
-            "CREATE TABLE record(address BLOB, version INTEGER, digests BLOB, body BLOB, PRIMARY KEY(address, version)) STRICT",
-            "CREATE TABLE record_path(address BLOB, path BLOB, version INTEGER, PRIMARY KEY(address, path, version)) STRICT, WITHOUT ROWID",
-            "INSERT INTO meta VALUES(1, 0, x'', x'')",
-            "INSERT INTO head VALUES(x'00', 0, x'')",
-        ] {
-            connection.execute_batch(sql).await.unwrap();
-        }
-        let mut statements = Vec::new();
-        for sql in [
-            "BEGIN IMMEDIATE",
-            "INSERT INTO record VALUES(x'00', ?1, ?2, ?3)",
-            "INSERT INTO record_path VALUES(x'00', ?1, ?2)",
-            "UPDATE head SET version=?1, rest=?2 WHERE address=x'00'",
-            "UPDATE meta SET batch=?1, digest=?2, sums=?3",
-            "COMMIT",
-        ] {
-            statements.push(connection.prepare(sql).await.unwrap());
-        }
-        Bare {
-            connection,
-            statements,
-            version: 0,
-            _database: database,
-        }
-    }
-
-    async fn commit(&mut self) -> Duration {
-        let start = Instant::now();
-        self.version += 1;
-        let version = self.version;
-        let [begin, record, path, head, meta, commit] = &self.statements[..] else {
-            return Duration::ZERO;
-        };
-        begin.execute(()).await.unwrap();
-        record
-            .execute((version, vec![1; 112], vec![2; 300]))
-            .await
-            .unwrap();
-        path.execute((&b"/memory/count"[..], version))
-            .await
-            .unwrap();
-        head.execute((version, vec![3; 160])).await.unwrap();
-        meta.execute((version, vec![4; 32], vec![5; 64]))
-            .await
-            .unwrap();
-        commit.execute(()).await.unwrap();
-        for statement in &self.statements {
-            statement.reset();
-        }
-        assert!(self.connection.is_autocommit());
-        start.elapsed()
-    }
-}
-
-/// Activations and bare commits in turn, both on a thread that may wait: the medians in microseconds.
-fn waiting_against_bare(folder: &Path, count: usize) -> (f64, f64) {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| svit_txn::block_on(against_bare(folder, count)));
-        thread.join().unwrap()
-    })
-}
-
-/// The same on whichever thread this is.
-async fn against_bare(folder: &Path, count: usize) -> (f64, f64) {
-    let store = TursoProcessStore::open(folder.join("svit.db"))
-        .await
-        .unwrap();
-    let process = store.create(counter("one", 0)).await.unwrap();
-    let mut bare = Bare::new(&folder.join("bare.db")).await;
-    let (mut ours, mut other) = (Vec::new(), Vec::new());
-    for round in 0..count / 20 {
-        for _ in 0..20 {
-            let time = activate(&process).await;
-            if round > 2 {
-                ours.push(time);
-            }
-        }
-        for _ in 0..20 {
-            let time = bare.commit().await;
-            if round > 2 {
-                other.push(time);
-            }
-        }
-    }
-    (median(&mut ours), median(&mut other))
-}
-
 fn on_disk() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
 fn in_memory() -> Option<tempfile::TempDir> {
     tempfile::tempdir_in("/dev/shm").ok()
-}
-
-/// The same from tasks of a runtime, whose threads neither side may block.
-async fn served_against_bare(folder: &Path, count: usize) -> (f64, f64) {
-    let store = TursoProcessStore::open(folder.join("svit.db"))
-        .await
-        .unwrap();
-    let process = store.create(counter("one", 0)).await.unwrap();
-    let mut bare = Bare::new(&folder.join("bare.db")).await;
-    let (mut ours, mut other) = (Vec::new(), Vec::new());
-    for round in 0..count / 20 {
-        for _ in 0..20 {
-            let time = activate(&process).await;
-            if round > 2 {
-                ours.push(time);
-            }
-        }
-        for _ in 0..20 {
-            let start = Instant::now();
-            bare = tokio::task::spawn_blocking(move || {
-                svit_txn::block_on(bare.commit());
-                bare
-            })
-            .await
-            .unwrap();
-            if round > 2 {
-                other.push(start.elapsed());
-            }
-        }
-    }
-    (median(&mut ours), median(&mut other))
 }
 
 async fn commit_served() -> Option<Row> {
