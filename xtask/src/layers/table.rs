@@ -370,6 +370,18 @@ pub(crate) const FORBIDDEN_TEXT: &[ForbiddenText] = &[
                 "`OpenAI::from_env` is called by a host that wants its key from there",
             ),
             (
+                "crates/svit-model/src/anthropic.rs",
+                "`Anthropic::from_env` is called by a host that wants its key from there",
+            ),
+            (
+                "crates/svit-model/src/gemini.rs",
+                "`Gemini::from_env` is called by a host that wants its key from there",
+            ),
+            (
+                "crates/svit-model/src/ollama.rs",
+                "`Ollama::from_env` is called by a host that wants its key or address from there",
+            ),
+            (
                 "crates/svit-macros/src/lib.rs",
                 "cargo says where the caller's package is only by CARGO_MANIFEST_DIR",
             ),
