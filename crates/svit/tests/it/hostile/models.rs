@@ -318,8 +318,8 @@ async fn a_model_cannot_call_its_way_into_the_host() {
             "exec",
             value!({"source": "(define (main x) (spin x)) (define (spin x) (spin x))"}),
         ),
-        ("exec", value!({"source": ("(".repeat(1_000_000))})),
-        ("read", value!({"path": ("/a".repeat(1_000_000))})),
+        ("exec", value!({"source": ("(".repeat(400_000))})),
+        ("read", value!({"path": ("/a".repeat(400_000))})),
         ("write", value!({"path": "/memory/x"})),
         ("write", value!({"path": 7, "value": 1})),
     ];
@@ -329,7 +329,9 @@ async fn a_model_cannot_call_its_way_into_the_host() {
         replies
             .into_iter()
             .chain([ScriptedReply::text("I give up.")]),
-    );
+    )
+    // Room for the long ones: here they are to be refused as calls, not forgotten as conversation.
+    .context_tokens(10_000_000);
     let svit = started("svit://local/burglar", Reasoner::new("burglar", model)).await;
     let before = svit.read("/system").unwrap();
     let answer = svit.inbox().ask(Message::user("Break in.")).await.unwrap();
