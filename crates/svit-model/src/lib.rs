@@ -43,6 +43,7 @@
 //! - [`ToolSpec`], [`ToolCall`], [`ToolResult`]: tools; malformed arguments are an error the model can mend;
 //! - [`Scripted`], [`ScriptedReply`]: answers from a list or a closure, for tests and for running without a key;
 //! - `OpenAI` (feature `providers`): the Responses API, Chat Completions, and every server compatible with it;
+//! - `Anthropic`, `Gemini`, `Ollama` (feature `providers`): each by its own format;
 //! - [`Retry`]: tries again, over any provider.
 //!
 //! # What is not
@@ -50,11 +51,12 @@
 //! not sent. A provider's answers are not checked for sense, only for form.
 //!
 //! # Limitations
-//! - A server's redirects are not followed, and only `OpenAI::from_env` looks at proxy variables.
-//! - A stream needs its end marker (`[DONE]` after a finish reason, or `response.completed`). A server that never
-//!   sends one can be asked without streaming only.
-//! - The bound on an answer's size (64 MiB) holds for streams; one document is read whole.
-//! - [`Retry`] and `OpenAI` need a tokio runtime with time (and I/O); without one they fail, they do not panic.
+//! - A server's redirects are not followed, and of the constructors only `from_env` looks at proxy variables.
+//! - A stream needs its end marker (`[DONE]` after a finish reason, `response.completed`, `message_stop`, a
+//!   finish reason, `done`). A server that never sends one can be asked without streaming only.
+//! - An answer's size is bounded (64 MiB, a frame of it 16 MiB); but `OpenAI` reads one document whole, and
+//!   bounds a stream by its complete frames only.
+//! - [`Retry`] and the real providers need a tokio runtime with time (and I/O); without one they fail, they do not panic.
 //!
 //! # Features
 //! `providers` (default): real providers over HTTP, which brings in an HTTP client and TLS.
@@ -64,8 +66,12 @@ mod anthropic;
 mod error;
 mod event;
 #[cfg(feature = "providers")]
+mod gemini;
+#[cfg(feature = "providers")]
 mod http;
 mod message;
+#[cfg(feature = "providers")]
+mod ollama;
 #[cfg(feature = "providers")]
 mod openai;
 mod provider;
@@ -77,7 +83,11 @@ mod tool;
 pub use anthropic::Anthropic;
 pub use error::{ErrorSource, ModelError, TransientCause};
 pub use event::{FinishReason, ModelEvent, ModelResponse, ModelStream, Usage, collect};
+#[cfg(feature = "providers")]
+pub use gemini::Gemini;
 pub use message::{ContentPart, Message, MessageId, Role};
+#[cfg(feature = "providers")]
+pub use ollama::Ollama;
 #[cfg(feature = "providers")]
 pub use openai::OpenAI;
 pub use provider::{BoxFuture, ModelLimits, ModelRequest, Provider, Reasoner};

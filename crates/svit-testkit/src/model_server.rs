@@ -1,9 +1,10 @@
 //! A model server on the loopback interface, because a client is only shown to work by real HTTP.
 //!
-//! It speaks `POST /v1/chat/completions` and `POST /v1/responses`, streaming and not, answers from a
+//! It speaks `POST /v1/chat/completions` and `POST /v1/responses`, Anthropic's `POST /v1/messages`, Gemini's
+//! `POST /v1beta/models/MODEL:generateContent` and Ollama's `POST /api/chat`, streaming and not, answers from a
 //! [`Script`], injects a [`Fault`] where the script says so, and keeps a [journal](ModelServer::journal)
 //! of the exact requests. It checks every request strictly (unknown fields, the order of tool calls and
-//! tool results, tool schemas, sealed reasoning given back unchanged), and refuses what is wrong with the
+//! tool results, tool schemas, sealed and signed reasoning given back unchanged), and refuses what is wrong with the
 //! status and the error body of the real service. It listens on `127.0.0.1` only.
 //!
 //! ```
@@ -22,8 +23,14 @@
 mod chat;
 mod check;
 mod check_chat;
+mod check_gemini;
+mod check_messages;
+mod check_ollama;
 mod check_responses;
+mod gemini;
 mod journal;
+mod messages;
+mod ollama;
 mod reply;
 mod request;
 mod responses;
@@ -94,7 +101,12 @@ impl ModelServer {
         })
     }
 
-    /// The base URL to give to a client: `http://127.0.0.1:PORT/v1`.
+    /// The address as a URL, for clients that add the rest: `http://127.0.0.1:PORT`.
+    pub fn root(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The base URL to give to a client of OpenAI's formats: `http://127.0.0.1:PORT/v1`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }

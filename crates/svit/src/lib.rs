@@ -227,7 +227,7 @@ pub use svit_loop::{
     SvitBuilder, SvitEvent, ToolPolicy,
 };
 #[cfg(feature = "providers")]
-pub use svit_model::OpenAI;
+pub use svit_model::{Anthropic, Gemini, Ollama, OpenAI};
 pub use svit_model::{
     ContentPart, FinishReason, Message, MessageId, ModelError, ModelEvent, ModelLimits,
     ModelRequest, ModelStream, Provider, Reasoner, Retry, Role, Scripted, ScriptedReply, ToolCall,

@@ -156,9 +156,8 @@ impl Answer {
             Ok(Some(chunk)) => self.frames.push(&chunk),
             Ok(None) => {
                 self.frames.end();
-                match self.frames.next()? {
-                    Some(frame) => self.reader.frame(&frame, &self.redact, &mut self.ready)?,
-                    None => {}
+                if let Some(frame) = self.frames.next()? {
+                    self.reader.frame(&frame, &self.redact, &mut self.ready)?;
                 }
                 if self
                     .ready

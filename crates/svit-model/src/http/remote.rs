@@ -149,11 +149,10 @@ impl Remote {
         let status = response.status();
         if !status.is_success() {
             let headers = response.headers().clone();
-            let body = match body(response, LARGEST_ERROR, &redact).await {
-                Ok(body) => body,
-                // The status says enough.
-                Err(_) => Vec::new(),
-            };
+            // If it cannot be read, the status says enough.
+            let body = body(response, LARGEST_ERROR, &redact)
+                .await
+                .unwrap_or_default();
             let body = String::from_utf8_lossy(&body);
             return Err(Report::from_http(status.as_u16(), &body, &headers).error(&redact));
         }

@@ -21,7 +21,7 @@ pub(crate) fn provider(server: &ModelServer, (wire, streaming): (Wire, bool)) ->
         .streaming(streaming);
     match wire {
         Wire::ChatCompletions => openai,
-        Wire::Responses => openai.responses(),
+        _ => openai.responses(),
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn failure_of(
     let openai = openai.clone().base_url(server.url()).streaming(streaming);
     let openai = match wire {
         Wire::ChatCompletions => openai,
-        Wire::Responses => openai.responses(),
+        _ => openai.responses(),
     };
     ask(&openai, request(vec![Message::user("Hello?")]))
         .await

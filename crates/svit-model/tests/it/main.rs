@@ -19,3 +19,5 @@ mod openai;
 mod retry;
 #[cfg(feature = "providers")]
 mod secrets;
+#[cfg(feature = "providers")]
+mod wires;

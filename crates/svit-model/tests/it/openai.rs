@@ -60,7 +60,7 @@ async fn an_answer_comes_with_its_text_usage_and_reason() {
                 assert_eq!(body["messages"], expected);
                 assert_eq!(body["max_tokens"], 77);
             }
-            Wire::Responses => {
+            _ => {
                 assert_eq!(journal[0].path, "/v1/responses");
                 assert_eq!(body["instructions"], "Be brief.");
                 assert_eq!(

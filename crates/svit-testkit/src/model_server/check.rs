@@ -159,7 +159,7 @@ pub(super) fn function(function: &Map<String, Value>, place: &str) -> Checked<St
 }
 
 /// A schema is an object all the way down: some clients reject a whole tool list for one plain `true`.
-fn schema(value: &Value, place: &str, depth: usize) -> Checked {
+pub(super) fn schema(value: &Value, place: &str, depth: usize) -> Checked {
     if depth > 32 {
         return refuse(place, "schema nested too deep");
     }

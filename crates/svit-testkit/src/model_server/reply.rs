@@ -7,7 +7,8 @@ use serde_json::Value;
 /// One answer of the model, independent of the wire format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
-    /// Reasoning, before everything else. Responses: a sealed item; Chat Completions: `reasoning_content`.
+    /// Reasoning, before everything else. Responses: a sealed item; Chat Completions: `reasoning_content`;
+    /// Messages: a signed block; Gemini: a thought, and a signature on what follows; Ollama: `thinking`.
     pub reasoning: Option<String>,
     /// Text, streamed word by word.
     pub text: Option<String>,
@@ -178,6 +179,13 @@ pub enum Fault {
         /// The error's text.
         message: String,
     },
+    /// These octets after so many events, and then the end.
+    Octets {
+        /// How many events come before.
+        events: usize,
+        /// Whatever a server should never send.
+        octets: Vec<u8>,
+    },
     /// Nothing more after so many events, with the connection open.
     Stall(usize),
     /// The whole answer, a few octets at a time.
@@ -219,6 +227,7 @@ impl Fault {
             Self::EndAfter(events) => format!("end after {events}"),
             Self::MalformedJson(events) => format!("malformed after {events}"),
             Self::ErrorAfter { events, code, .. } => format!("error {code} after {events}"),
+            Self::Octets { events, octets } => format!("{} octets after {events}", octets.len()),
             Self::Stall(events) => format!("stall after {events}"),
             Self::Slow { .. } => "slow".into(),
         }

@@ -9,6 +9,12 @@ pub enum Wire {
     ChatCompletions,
     /// `POST /v1/responses`.
     Responses,
+    /// Anthropic's `POST /v1/messages`.
+    Messages,
+    /// Gemini's `POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent?alt=sse`.
+    Gemini,
+    /// Ollama's `POST /api/chat`.
+    Ollama,
 }
 
 /// A request that passed all checks.
@@ -34,10 +40,10 @@ pub struct Request {
 /// How many model turns the conversation in a checked body holds.
 pub(super) fn turns(wire: Wire, body: &Value) -> usize {
     match wire {
-        Wire::ChatCompletions => items(body, "messages")
-            .iter()
-            .filter(|message| message["role"] == "assistant")
-            .count(),
+        Wire::ChatCompletions | Wire::Messages | Wire::Ollama => {
+            of_role(items(body, "messages"), "assistant")
+        }
+        Wire::Gemini => of_role(items(body, "contents"), "model"),
         Wire::Responses => {
             let mut turns = 0;
             let mut inside = false;
@@ -51,6 +57,10 @@ pub(super) fn turns(wire: Wire, body: &Value) -> usize {
             turns
         }
     }
+}
+
+fn of_role(items: &[Value], role: &str) -> usize {
+    items.iter().filter(|item| item["role"] == role).count()
 }
 
 fn items<'a>(body: &'a Value, field: &str) -> &'a [Value] {

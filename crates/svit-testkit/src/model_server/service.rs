@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -23,8 +23,11 @@ use super::journal::{Exchange, Journal, Outcome};
 use super::reply::Fault;
 use super::request::{Request, Wire, turns};
 use super::script::Script;
-use super::wire::{Encoded, error_body};
-use super::{chat, check_chat, check_responses, responses};
+use super::wire::{Encoded, Failed, error_body};
+use super::{
+    chat, check_chat, check_gemini, check_messages, check_ollama, check_responses, gemini,
+    messages, ollama, responses,
+};
 
 /// A request body larger than this is refused (octets).
 const MAX_BODY: usize = 16 << 20;
@@ -114,11 +117,8 @@ impl Service {
             let all: Vec<Value> = self.journal.all().iter().map(Exchange::to_json).collect();
             return Ok(json_response(StatusCode::OK, &json!(all)));
         }
-        let authorized = head
-            .headers
-            .get(AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            == Some(&format!("Bearer {}", self.script.key()));
+        let wire = wire_of(&path, head.uri.query());
+        let authorized = is_authorized(wire, &head.headers, self.script.key());
         let parsed: Option<Value> = serde_json::from_slice(&raw).ok();
         let json_sent = head
             .headers
@@ -128,6 +128,7 @@ impl Service {
 
         let judged = judge(
             &head.method,
+            wire,
             &path,
             authorized,
             json_sent,
@@ -135,7 +136,7 @@ impl Service {
             parsed.as_ref(),
         );
         let answer = match judged {
-            Ok((wire, body)) => self.answer(wire, body),
+            Ok((wire, body)) => self.answer(wire, &path, body),
             Err(denied) => Err(denied),
         };
         let (outcome, response) = match answer {
@@ -156,10 +157,14 @@ impl Service {
                 Ok(json_response(
                     denied.status,
                     &error_body(
-                        denied.kind,
-                        denied.code,
-                        Some(&denied.refusal.param),
-                        &denied.refusal.message,
+                        wire.unwrap_or(Wire::ChatCompletions),
+                        &Failed {
+                            status: denied.status.as_u16(),
+                            kind: denied.kind,
+                            code: denied.code,
+                            param: Some(&denied.refusal.param),
+                            message: &denied.refusal.message,
+                        },
                     ),
                 )),
             ),
@@ -168,7 +173,7 @@ impl Service {
             method: head.method.to_string(),
             path: head.uri.to_string(),
             headers: (head.headers.iter())
-                .filter(|(name, _)| **name != AUTHORIZATION)
+                .filter(|(name, _)| !KEY_HEADERS.contains(&name.as_str()))
                 .map(|(name, value)| {
                     (
                         name.to_string(),
@@ -188,6 +193,7 @@ impl Service {
     fn answer(
         &self,
         wire: Wire,
+        path: &str,
         body: &Value,
     ) -> Result<(Request, Option<Fault>, Encoded), Denied> {
         let turn = turns(wire, body);
@@ -205,8 +211,15 @@ impl Service {
             number,
             turn,
             attempt,
-            model: body["model"].as_str().unwrap_or_default().to_owned(),
-            streaming: body["stream"] == true,
+            model: match wire {
+                Wire::Gemini => gemini::model(path).to_owned(),
+                _ => body["model"].as_str().unwrap_or_default().to_owned(),
+            },
+            streaming: match wire {
+                Wire::Gemini => gemini::is_streaming(path),
+                Wire::Ollama => body["stream"] != false,
+                _ => body["stream"] == true,
+            },
             body: body.clone(),
         };
         let Some(reply) = self.script.answer(&request) else {
@@ -221,6 +234,9 @@ impl Service {
         let encoded = match wire {
             Wire::ChatCompletions => chat::encode(&reply, &request),
             Wire::Responses => responses::encode(&reply, &request),
+            Wire::Messages => messages::encode(&reply, &request),
+            Wire::Gemini => gemini::encode(&reply, &request),
+            Wire::Ollama => ollama::encode(&reply, &request),
         };
         Ok((request, fault, encoded))
     }
@@ -242,23 +258,20 @@ fn denied(status: StatusCode, code: &'static str, param: &str, message: &str) ->
 /// Is this a right request, and in which format?
 fn judge<'a>(
     method: &Method,
+    wire: Option<Wire>,
     path: &str,
     authorized: bool,
     json_sent: bool,
     raw: &[u8],
     parsed: Option<&'a Value>,
 ) -> Result<(Wire, &'a Value), Denied> {
-    let wire = match path {
-        "/v1/chat/completions" => Wire::ChatCompletions,
-        "/v1/responses" => Wire::Responses,
-        _ => {
-            return Err(denied(
-                StatusCode::NOT_FOUND,
-                "unknown_url",
-                "path",
-                &format!("Unknown request URL: {path}."),
-            ));
-        }
+    let Some(wire) = wire else {
+        return Err(denied(
+            StatusCode::NOT_FOUND,
+            "unknown_url",
+            "path",
+            &format!("Unknown request URL: {path}."),
+        ));
     };
     if *method != Method::POST {
         return Err(denied(
@@ -271,7 +284,11 @@ fn judge<'a>(
     if !authorized {
         return Err(denied(
             StatusCode::UNAUTHORIZED,
-            "invalid_api_key",
+            match wire {
+                Wire::Messages => "authentication_error",
+                Wire::Gemini => "UNAUTHENTICATED",
+                _ => "invalid_api_key",
+            },
             "authorization",
             "Incorrect API key provided.",
         ));
@@ -303,15 +320,62 @@ fn judge<'a>(
     let checked = match wire {
         Wire::ChatCompletions => check_chat::check(body),
         Wire::Responses => check_responses::check(body),
+        Wire::Messages => check_messages::check(body),
+        Wire::Gemini => check_gemini::check(body),
+        Wire::Ollama => check_ollama::check(body),
     };
     match checked {
         Ok(()) => Ok((wire, body)),
         Err(refusal) => Err(Denied {
             status: StatusCode::BAD_REQUEST,
             kind: "invalid_request_error",
-            code: "invalid_value",
+            code: match wire {
+                Wire::Messages => "invalid_request_error",
+                Wire::Gemini => "INVALID_ARGUMENT",
+                _ => "invalid_value",
+            },
             refusal,
         }),
+    }
+}
+
+/// The format that a path stands for.
+fn wire_of(path: &str, query: Option<&str>) -> Option<Wire> {
+    match path {
+        "/v1/chat/completions" => Some(Wire::ChatCompletions),
+        "/v1/responses" => Some(Wire::Responses),
+        "/v1/messages" => Some(Wire::Messages),
+        "/api/chat" => Some(Wire::Ollama),
+        _ if gemini::is_call(path, query) => Some(Wire::Gemini),
+        _ => None,
+    }
+}
+
+/// The headers that hold keys. They are in no journal.
+const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
+
+fn is_authorized(wire: Option<Wire>, headers: &HeaderMap, key: &str) -> bool {
+    let is = |name: &str, value: &str| {
+        headers.get(name).and_then(|header| header.to_str().ok()) == Some(value)
+    };
+    match wire {
+        Some(Wire::Messages) => is("x-api-key", key) && is("anthropic-version", "2023-06-01"),
+        Some(Wire::Gemini) => is("x-goog-api-key", key),
+        // It has no keys; one that is sent was meant for somebody else.
+        Some(Wire::Ollama) => KEY_HEADERS.iter().all(|name| !headers.contains_key(*name)),
+        Some(Wire::ChatCompletions | Wire::Responses) | None => {
+            is("authorization", &format!("Bearer {key}"))
+        }
+    }
+}
+
+fn failed<'a>(kind: &'a str, status: u16, code: &'a str, message: &'a str) -> Failed<'a> {
+    Failed {
+        status,
+        kind,
+        code,
+        param: None,
+        message,
     }
 }
 
@@ -351,8 +415,13 @@ fn respond(
             message,
         }) => {
             let status = StatusCode::from_u16(status).map_err(io::Error::other)?;
-            let mut response =
-                json_response(status, &error_body("injected", &code, None, &message));
+            let mut response = json_response(
+                status,
+                &error_body(
+                    request.wire,
+                    &failed("injected", status.as_u16(), &code, &message),
+                ),
+            );
             if let Some(wait) = retry_after {
                 response.headers_mut().insert(
                     RETRY_AFTER,
@@ -372,10 +441,10 @@ fn respond(
         }
         Some(Fault::MalformedJson(events)) => {
             if let Some(piece) = pieces.get_mut(if request.streaming { events } else { 0 }) {
-                *piece = Bytes::from(if request.streaming {
-                    "data: {\"broken\": [1,\n\n"
-                } else {
-                    "{\"broken\": [1,"
+                *piece = Bytes::from(match (request.streaming, request.wire) {
+                    (true, Wire::Ollama) => "{\"broken\": [1,\n",
+                    (true, _) => "data: {\"broken\": [1,\n\n",
+                    (false, _) => "{\"broken\": [1,",
                 });
             }
             length = None;
@@ -386,19 +455,24 @@ fn respond(
             message,
         }) => {
             if !request.streaming {
-                let body = error_body("server_error", &code, None, &message);
+                let body = error_body(request.wire, &failed("server_error", 500, &code, &message));
                 return Ok(json_response(StatusCode::INTERNAL_SERVER_ERROR, &body));
             }
             pieces.truncate(events);
+            let body = || error_body(request.wire, &failed("server_error", 503, &code, &message));
             pieces.push(Bytes::from(match request.wire {
-                Wire::ChatCompletions => format!(
-                    "data: {}\n\n",
-                    error_body("server_error", &code, None, &message)
-                ),
                 Wire::Responses => {
                     responses::event_text(responses::failed(request, &code, &message), events)
                 }
+                Wire::Messages => messages::event(&body()),
+                Wire::Ollama => format!("{}\n", body()),
+                Wire::ChatCompletions | Wire::Gemini => format!("data: {}\n\n", body()),
             }));
+        }
+        Some(Fault::Octets { events, octets }) => {
+            broken(&mut pieces, events);
+            pieces.push(octets.into());
+            length = None;
         }
         Some(Fault::Stall(events)) => {
             broken(&mut pieces, events);
@@ -435,10 +509,10 @@ fn respond(
         })),
         End::Open => Box::pin(stream::pending()),
     };
-    let kind = if request.streaming {
-        "text/event-stream; charset=utf-8"
-    } else {
-        "application/json"
+    let kind = match (request.streaming, request.wire) {
+        (true, Wire::Ollama) => "application/x-ndjson",
+        (true, _) => "text/event-stream; charset=utf-8",
+        (false, _) => "application/json",
     };
     let mut response = response(StatusCode::OK, kind, Box::pin(whole.chain(tail)));
     if let Some(length) = length {

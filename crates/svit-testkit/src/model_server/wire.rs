@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
+use super::request::Wire;
+
 /// The instant in every answer: the same, so that answers are.
 pub(super) const CREATED: u64 = 1_750_000_000;
 
@@ -29,9 +31,32 @@ pub(super) fn fragments(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The error body of both services.
-pub(super) fn error_body(kind: &str, code: &str, param: Option<&str>, message: &str) -> Value {
-    json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
+/// An error, before it has a form.
+pub(super) struct Failed<'a> {
+    pub(super) status: u16,
+    pub(super) kind: &'a str,
+    pub(super) code: &'a str,
+    pub(super) param: Option<&'a str>,
+    pub(super) message: &'a str,
+}
+
+/// The error body of each service. Where it knows one name only, that is the code.
+pub(super) fn error_body(wire: Wire, failed: &Failed<'_>) -> Value {
+    let Failed {
+        status,
+        kind,
+        code,
+        param,
+        message,
+    } = failed;
+    match wire {
+        Wire::ChatCompletions | Wire::Responses => {
+            json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
+        }
+        Wire::Messages => json!({"type": "error", "error": {"type": code, "message": message}}),
+        Wire::Gemini => json!({"error": {"code": status, "message": message, "status": code}}),
+        Wire::Ollama => json!({"error": message}),
+    }
 }
 
 /// A stand-in for encryption: reasoning that comes back with another id or summary does not match it.
