@@ -19,6 +19,7 @@ mod damage;
 mod garbage;
 mod golden;
 mod grown;
+mod in_place;
 mod kill;
 mod lives;
 mod many;
