@@ -207,10 +207,7 @@ const ROWS: &[(Flaw, &str)] = &[
     ),
     (NeverEnds, "a_collection_ends_whatever_its_pieces"),
     (IgnoresMissingBlocks, "a_missing_block_stops_the_collection"),
-    (
-        InPlaceDoesNothing,
-        "a_batch_of_many_records_moves_the_head_to_the_last",
-    ),
+    (InPlaceDoesNothing, "an_append_lands_as_a_whole"),
     (
         CollectsForGood,
         "blocks_that_were_collected_can_be_brought_again",
