@@ -58,9 +58,7 @@ impl Applying<'_> {
             link.remove(self.connection, &mut self.meta)?;
         }
         // Which rows wait to be filed is told from heads.
-        self.checked
-            .recent
-            .file_up_to(self.connection, address, known.row.version)?;
+        self.checked.recent.let_go(self.connection, address)?;
         let key = [Bind::Blob(address.as_str().as_bytes())];
         let removed = self
             .connection

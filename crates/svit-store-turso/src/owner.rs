@@ -72,6 +72,7 @@ pub(crate) fn run(
     let seat = Arc::new(Seat::new(session));
     let shared = seat.clone();
     let vacated = Vacated(seat.clone());
+    let let_go = LetGo(commands);
     let mut closing = Vec::new();
     if opened
         .send_blocking(Ok(Opened { path, seat: shared }))
@@ -82,6 +83,7 @@ pub(crate) fn run(
     if let Some(session) = seat.wait().take() {
         session.close();
     }
+    drop(let_go);
     drop(vacated);
     drop(registered);
     for answer in closing {
@@ -144,7 +146,6 @@ fn serve(seat: &Seat, commands: &Receiver<Command>, batch: usize) -> Vec<Answer<
         }
         let mut seat = seat.wait();
         let Some(session) = seat.as_mut() else {
-            commands.close();
             break;
         };
         let results = match writes.is_empty() {
@@ -220,6 +221,17 @@ struct Vacated(Arc<Seat>);
 impl Drop for Vacated {
     fn drop(&mut self) {
         drop(self.0.wait().take());
+    }
+}
+
+/// Lets go of commands that nobody will serve when the thread ends, also by a panic: the channel would
+/// keep them, and with them their callers, for as long as a handle lives.
+struct LetGo<'a>(&'a Receiver<Command>);
+
+impl Drop for LetGo<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.0.try_recv().is_ok() {}
     }
 }
 

@@ -160,7 +160,10 @@ impl Recent {
     ) -> Result<(), Fault> {
         if record.body.len() > MAX_BODY || rows == 0 {
             self.file(connection)?;
-            return insert_filed(connection, address, record);
+            // What is damaged stays, and what comes behind it too.
+            if self.first(connection, address)?.is_none() {
+                return insert_filed(connection, address, record);
+            }
         }
         if self.known(connection)?.is_full(rows) {
             self.file(connection)?;
@@ -199,6 +202,22 @@ impl Recent {
             0 => Ok(()),
             _ => self.file(connection),
         }
+    }
+
+    /// Files what waits of a process that is about to go, and removes what cannot be filed.
+    pub(crate) fn let_go(
+        &mut self,
+        connection: &mut Connection,
+        address: &Address,
+    ) -> Result<(), Fault> {
+        self.file_up_to(connection, address, i64::MAX as u64)?;
+        if self.known(connection)?.stuck > 0 {
+            self.changed();
+            let key = Bind::Blob(address.as_str().as_bytes());
+            connection.execute("DELETE FROM recent WHERE address=?1", &[key])?;
+            self.known = None;
+        }
+        Ok(())
     }
 
     /// Moves all that waits to where it is kept, ordered by process.

@@ -355,6 +355,8 @@ impl Session {
         }
         if sums.is_empty() {
             applying.connection.execute("ROLLBACK", &[])?;
+            // Records that were filed on the way are not.
+            self.checked.recent.roll_back_batch();
             let meta = None;
             return Ok(Some(Applied { answers, meta }));
         }

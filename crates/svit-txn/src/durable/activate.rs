@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use async_lock::MutexGuardArc;
+use futures_lite::future;
 use svit_value::Value;
 
 use super::DurableProcess;
 use super::commit::Committer;
-use super::submit::{Outcome, Prepared, PreparedUnderLock, RequestKey, check_version};
+use super::submit::{Outcome, Prepared, RequestKey, check_version};
 use crate::Error;
 use crate::activation::{Finished, Job, NotCommitted, run_in};
 use crate::calls::Notes;
@@ -29,12 +30,20 @@ pub(super) struct Wanted<'k> {
     pub(super) is_plain: bool,
 }
 
-/// How far a run came on its thread.
+/// How far a run came on its thread. It holds no lock: whoever waits for it may be waiting for that.
 enum Ended {
     /// Its end: what is left needs the commit lock.
     Ran(Result<Box<Finished>, Error>),
-    /// On top of the newest version, under the commit lock.
-    Prepared(MutexGuardArc<Committer>, Prepared, Untold),
+    /// It was given to the store, and this came of it: the outcome, and its version.
+    Given(Result<(Outcome, u64), Error>, Untold),
+}
+
+/// What came of a job.
+pub(super) enum Activated {
+    /// It is to be committed, or not, under the commit lock.
+    UnderLock(MutexGuardArc<Committer>, Result<Prepared, Error>),
+    /// It has landed as this version.
+    Landed(Outcome, u64),
 }
 
 /// Tells the hooks what was committed if nobody waits for the run any more. Dropped behind the lock,
@@ -54,11 +63,11 @@ impl DurableProcess {
     pub(super) fn activation_prepared<'k>(
         &'k self,
         wanted: Wanted<'k>,
-    ) -> BoxFuture<'k, PreparedUnderLock> {
+    ) -> BoxFuture<'k, Result<Activated, Error>> {
         Box::pin(self.prepare_activation(wanted))
     }
 
-    async fn prepare_activation(&self, wanted: Wanted<'_>) -> PreparedUnderLock {
+    async fn prepare_activation(&self, wanted: Wanted<'_>) -> Result<Activated, Error> {
         let Wanted {
             job,
             input,
@@ -69,10 +78,10 @@ impl DurableProcess {
         } = wanted;
         let mut committer = self.ready().await?;
         if let Some(replayed) = self.replayed(key).await? {
-            return Ok((committer, Ok(replayed)));
+            return Ok(Activated::UnderLock(committer, Ok(replayed)));
         }
         if let Err(conflict) = check_version(&committer.state, expected) {
-            return Ok((committer, Err(conflict)));
+            return Ok(Activated::UnderLock(committer, Err(conflict)));
         }
         // Hooks are asked once, about the version that the activation is first tried at.
         let mut asked = Some(self.inner.news.hooks());
@@ -90,14 +99,16 @@ impl DurableProcess {
             };
             let working = Working::new(&state, around);
             let abandoned = CancelOnDrop(working.clone());
-            // Whether a request was made before can only be asked where the store can be awaited.
-            let process = key.is_none().then(|| self.clone());
+            // What is recorded besides it is made by whoever waits, and whether a request was made before
+            // is for the store to say. Weak: a run that nobody waits for keeps no store open.
+            let process = is_plain.then(|| Arc::downgrade(&self.inner));
             let work = move || {
                 let ran = hooks
                     .ask(&state.address, state.version, &job, &input)
                     .and_then(|()| run_in(&working, &state, &job, input));
+                let process = process.and_then(|process| process.upgrade());
                 Ok(match (ran, process) {
-                    (Ok(finished), Some(process)) => process.end_in_place(finished, is_plain),
+                    (Ok(finished), Some(inner)) => DurableProcess { inner }.end_in_place(finished),
                     (ran, _) => Ended::Ran(ran.map(Box::new)),
                 })
             };
@@ -108,36 +119,41 @@ impl DurableProcess {
             };
             drop(abandoned);
             let ran = match ended {
-                Ok(Ended::Prepared(committer, prepared, mut untold)) => {
+                Ok(Ended::Given(given, mut untold)) => {
                     // Whoever waits tells them.
                     untold.0 = None;
-                    return Ok((committer, Ok(prepared)));
+                    let (outcome, version) = given?;
+                    return Ok(Activated::Landed(outcome, version));
                 }
                 Ok(Ended::Ran(ran)) => ran,
                 Err(lost) => Err(lost),
             };
             committer = self.settled().await?;
             if let Some(replayed) = self.replayed(key).await? {
-                return Ok((committer, Ok(replayed)));
+                return Ok(Activated::UnderLock(committer, Ok(replayed)));
             }
             let finished = match ran {
                 Ok(finished) => finished,
-                Err(rejected) => return Ok((committer, Err(rejected))),
+                Err(rejected) => return Ok(Activated::UnderLock(committer, Err(rejected))),
             };
             match finished.commit_on(&committer.state) {
                 Ok((step, activation)) => {
                     let outcome = Outcome::Activation(Box::new(activation));
-                    return Ok((committer, Ok(Prepared::Step(Some(Box::new(step)), outcome))));
+                    let step = Prepared::Step(Some(Box::new(step)), outcome);
+                    return Ok(Activated::UnderLock(committer, Ok(step)));
                 }
                 Err(NotCommitted::Stale) => {}
-                Err(NotCommitted::Failed(rejected)) => return Ok((committer, Err(rejected))),
+                Err(NotCommitted::Failed(rejected)) => {
+                    return Ok(Activated::UnderLock(committer, Err(rejected)));
+                }
             }
         }
-        Ok((committer, Err(Error::Contended { attempts: MAX_RUNS })))
+        let contended = Error::Contended { attempts: MAX_RUNS };
+        Ok(Activated::UnderLock(committer, Err(contended)))
     }
 
-    /// Goes on with a run that ended well, on its thread, as far as nobody has to be waited for.
-    fn end_in_place(&self, finished: Finished, is_plain: bool) -> Ended {
+    /// Commits a run that ended well, on its thread, if nothing is in the way.
+    fn end_in_place(self, finished: Finished) -> Ended {
         let Some(mut committer) = self.inner.commit.try_lock_arc() else {
             return Ended::Ran(Ok(Box::new(finished)));
         };
@@ -147,15 +163,17 @@ impl DurableProcess {
         let Ok((step, activation)) = finished.commit_on(&committer.state) else {
             return Ended::Ran(Ok(Box::new(finished)));
         };
-        let outcome = Outcome::Activation(Box::new(activation));
-        if !is_plain {
-            let step = Prepared::Step(Some(Box::new(step)), outcome);
-            return Ended::Prepared(committer, step, Untold(None));
-        }
+        let version = activation.version;
         committer.take_off(Some(step), None, Vec::new(), None);
-        let attempted = self.append_in_place(&mut committer);
-        let in_flight = Prepared::InFlight { outcome, attempted };
-        Ended::Prepared(committer, in_flight, Untold(Some(self.clone())))
+        let Some(attempted) = self.append_in_place(&mut committer) else {
+            committer.take_back();
+            return Ended::Ran(Ok(Box::new(finished)));
+        };
+        // Unless its outcome is unknown, nothing is waited for.
+        let landed = future::block_on(self.bring_down(&mut committer, Some(attempted)));
+        drop(committer);
+        let outcome = Outcome::Activation(Box::new(activation));
+        Ended::Given(landed.map(|()| (outcome, version)), Untold(Some(self)))
     }
 }
 

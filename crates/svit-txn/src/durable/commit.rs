@@ -85,10 +85,9 @@ impl Committer {
         self.in_flight.is_none() && !self.is_deleting
     }
 
-    /// The version that there is once what is in flight has landed.
-    pub(super) fn version_in_flight(&self) -> u64 {
-        let flight = self.in_flight.as_ref();
-        flight.map_or(self.state.version, |flight| flight.after.version)
+    /// Takes back what was put in flight and never given to the store.
+    pub(super) fn take_back(&mut self) {
+        self.in_flight = None;
     }
 
     /// Puts a transition, a receipt and events in flight, and what lets go of the receipts that a

@@ -6,7 +6,7 @@ use svit_tree::{Change, Path, Source};
 use svit_value::{Digest, Text, Value};
 
 use super::DurableProcess;
-use super::activate::Wanted;
+use super::activate::{Activated, Wanted};
 use super::commit::Committer;
 use crate::activation::Job;
 use crate::calls::{NotePort, Notes};
@@ -15,7 +15,7 @@ use crate::ids::{MAX_ID_BYTES, is_id};
 use crate::mounts::{MountWrite, Mounts};
 use crate::ports::PortStage;
 use crate::state::{State, Transition};
-use crate::store::{BoxFuture, Receipt, ReceiptKey, StoreResult};
+use crate::store::{BoxFuture, Receipt, ReceiptKey};
 use crate::transaction::Transaction;
 use crate::{Activation, Error};
 
@@ -297,7 +297,12 @@ impl DurableProcess {
                     notes,
                     is_plain: key.is_none() && record.is_none(),
                 };
-                self.activation_prepared(wanted).await?
+                match self.activation_prepared(wanted).await? {
+                    Activated::UnderLock(committer, prepared) => (committer, prepared),
+                    Activated::Landed(outcome, version) => {
+                        return self.with_mounts_made(outcome, version).await;
+                    }
+                }
             }
             None => {
                 let write = self.mount_write(&operation).await?;
@@ -307,12 +312,6 @@ impl DurableProcess {
         };
         let (step, result) = match prepared {
             Ok(Prepared::Replayed(receipt)) => return Ok(Outcome::Replayed(receipt)),
-            Ok(Prepared::InFlight { outcome, attempted }) => {
-                let version = committer.version_in_flight();
-                self.bring_down(&mut committer, attempted).await?;
-                drop(committer);
-                return self.with_mounts_made(outcome, version).await;
-            }
             Ok(Prepared::Step(step, outcome)) => (step.map(|step| *step), Ok(outcome)),
             Err(rejected) => (None, Err(rejected)),
         };
@@ -454,12 +453,7 @@ pub(super) type PreparedUnderLock =
 /// An operation that is ready to land, or one that landed before.
 pub(super) enum Prepared {
     Step(Option<Box<Transition>>, Outcome),
-    /// Given to the committer with nothing besides it; what came of an attempt to append it, if there
-    /// was one.
-    InFlight {
-        outcome: Outcome,
-        attempted: Option<StoreResult<()>>,
-    },
+
     Replayed(Box<Receipt>),
 }
 

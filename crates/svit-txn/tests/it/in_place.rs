@@ -1,15 +1,17 @@
 //! Who runs a script and who commits it: the caller's thread if it may wait, and one thread in any case.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use futures_lite::future;
 use svit_testkit::fault::{Fault, FaultyStore};
 use svit_tree::{Address, Change};
 use svit_txn::{
-    Batch, BoxFuture, DurableProcess, Hook, MemoryStore, ProcessStore, Proposed, Refusal,
-    StoreResult,
+    Batch, BoxFuture, DurableProcess, Hook, MemoryStore, Operation, ProcessStore, Proposed,
+    Refusal, StoreResult, Submission,
 };
 use svit_value::{Digest, Value};
 
@@ -174,6 +176,31 @@ fn what_a_store_answers_in_place_counts_as_ever() {
             Some(Value::Int(6 + 3))
         );
         assert_eq!(*spy.1.lock().unwrap(), [1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_run_that_nobody_polls_holds_up_nobody() {
+    for is_busy in [false, true] {
+        let store = Arc::new(Counting::default());
+        let (process, spy) = process(store.clone());
+        store.is_busy.store(is_busy, Ordering::SeqCst);
+        let (done, ended) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let mut exec = pin!(process.exec("/lib/counter", 1));
+            assert!(future::block_on(future::poll_once(&mut exec)).is_none());
+            while spy.0.lock().unwrap().is_empty() {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(20));
+            // As in a branch of a `select!` whose other branch is the run.
+            let message = Operation::Enqueue { message: 1.into() };
+            future::block_on(process.submit(Submission::plain(message))).unwrap();
+            assert!(future::block_on(exec).unwrap().version > 0);
+            done.send(process.version()).unwrap();
+        });
+        let version = ended.recv_timeout(Duration::from_secs(60));
+        assert_eq!(version, Ok(2), "busy: {is_busy}");
     }
 }
 
