@@ -72,9 +72,9 @@ impl ProcessStore for Counting {
     }
 }
 
-/// Notes on which thread it is asked, just before a script runs there.
+/// Notes on which thread it is asked, just before a script runs there, and holds it up if it is to.
 #[derive(Default)]
-struct Where(Mutex<Vec<ThreadId>>, Mutex<Vec<u64>>);
+struct Where(Mutex<Vec<ThreadId>>, Mutex<Vec<u64>>, AtomicBool);
 
 impl Hook for Where {
     fn name(&self) -> &str {
@@ -82,6 +82,9 @@ impl Hook for Where {
     }
 
     fn before(&self, _: &Proposed<'_>) -> Result<(), Refusal> {
+        while self.2.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
         self.0.lock().unwrap().push(thread::current().id());
         Ok(())
     }
@@ -185,10 +188,12 @@ fn a_run_that_nobody_polls_holds_up_nobody() {
         let store = Arc::new(Counting::default());
         let (process, spy) = process(store.clone());
         store.is_busy.store(is_busy, Ordering::SeqCst);
+        spy.2.store(true, Ordering::SeqCst);
         let (done, ended) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let mut exec = pin!(process.exec("/lib/counter", 1));
             assert!(future::block_on(future::poll_once(&mut exec)).is_none());
+            spy.2.store(false, Ordering::SeqCst);
             while spy.0.lock().unwrap().is_empty() {
                 thread::yield_now();
             }
