@@ -15,9 +15,9 @@ use crate::{LANGUAGE, LispError};
 /// Runs Svit Lisp.
 ///
 /// A program defines `(main input)`; each run gets a fresh interpreter, on the calling thread, and what
-/// it makes is dropped with it. It gets a larger stack there if the thread's own may not do. Ticks are charged to the host's meter, the
-/// same number on every machine, build and run. Checked programs are kept by the digest of their text,
-/// up to a bound; cloning shares them.
+/// it makes is dropped with it. It gets a larger stack there if the thread's own may not do. Ticks are
+/// charged to the host's meter, the same number on every machine, build and run. Checked programs are
+/// kept by the digest of their text, up to a bound; cloning shares them.
 ///
 /// See the crate's documentation for an example.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! One open database on its owner thread: opening it, committing a batch, and settling a commit
+//! One open database, for whoever sits at it: opening it, committing a batch, and settling a commit
 //! whose outcome SQLite could not tell.
 
 use std::path::{Path, PathBuf};

@@ -87,6 +87,16 @@ enum When {
     Write(u64),
 }
 
+impl When {
+    /// Whether it is the call, of this sort, that has these numbers.
+    fn is_due(self, sort: Sort, call: u64, write: u64) -> bool {
+        match self {
+            When::Call(number) => number == call,
+            When::Write(number) => sort == Sort::Write && number == write,
+        }
+    }
+}
+
 struct Planned {
     when: When,
     fault: Fault,
@@ -179,10 +189,9 @@ impl FaultyStore {
             Sort::Read => 0,
         };
         let mut plan = self.plan();
-        let found = plan.iter().position(|planned| match planned.when {
-            When::Call(number) => number == call,
-            When::Write(number) => sort == Sort::Write && number == write,
-        });
+        let found = plan
+            .iter()
+            .position(|planned| planned.when.is_due(sort, call, write));
         found.map(|index| plan.remove(index).fault)
     }
 
@@ -204,12 +213,7 @@ impl FaultyStore {
         let fault = self.count(Sort::Write);
         Some(landed.and_then(|()| match fault {
             None => Ok(()),
-            Some(Fault::Fail) => Err(unavailable("a fault was planned here")),
-            Some(Fault::CutLost | Fault::CutLanded) => {
-                self.down.store(true, Ordering::SeqCst);
-                Err(unknown("power was cut"))
-            }
-            Some(_) => Err(unknown("a fault was planned here")),
+            Some(fault) => Err(self.met(fault, Sort::Write)),
         }))
     }
 
@@ -217,10 +221,9 @@ impl FaultyStore {
     fn next_write(&self) -> Option<Fault> {
         let (call, write) = (self.calls() + 1, self.writes() + 1);
         let plan = self.plan();
-        let planned = plan.iter().find(|planned| match planned.when {
-            When::Call(number) => number == call,
-            When::Write(number) => number == write,
-        });
+        let planned = plan
+            .iter()
+            .find(|planned| planned.when.is_due(Sort::Write, call, write));
         planned.map(|planned| planned.fault)
     }
 
@@ -245,27 +248,28 @@ impl FaultyStore {
             } else {
                 drop(call);
             }
-            match (fault, sort) {
-                (Fault::HangLost | Fault::HangLanded, _) => {
-                    self.hanging.fetch_add(1, Ordering::SeqCst);
-                    std::future::pending().await
-                }
-                (Fault::Fail, _) => Err(unavailable("a fault was planned here")),
-                (Fault::ForgetLost | Fault::ForgetLanded, Sort::Write) => {
-                    Err(unknown("a fault was planned here"))
-                }
-                (Fault::ForgetLost | Fault::ForgetLanded, Sort::Read) => {
-                    Err(unavailable("a fault was planned here"))
-                }
-                (Fault::CutLost | Fault::CutLanded, sort) => {
-                    self.down.store(true, Ordering::SeqCst);
-                    Err(match sort {
-                        Sort::Write => unknown("power was cut"),
-                        Sort::Read => unavailable("power was cut"),
-                    })
-                }
+            if matches!(fault, Fault::HangLost | Fault::HangLanded) {
+                self.hanging.fetch_add(1, Ordering::SeqCst);
+                return std::future::pending().await;
             }
+            Err(self.met(fault, sort))
         })
+    }
+
+    /// What a caller is told of a fault: of a write, but for one that plainly failed, that its outcome is
+    /// not known.
+    fn met(&self, fault: Fault, sort: Sort) -> StoreError {
+        let why = match fault {
+            Fault::CutLost | Fault::CutLanded => {
+                self.down.store(true, Ordering::SeqCst);
+                "power was cut"
+            }
+            _ => "a fault was planned here",
+        };
+        match (fault, sort) {
+            (Fault::Fail, _) | (_, Sort::Read) => unavailable(why),
+            (_, Sort::Write) => unknown(why),
+        }
     }
 
     fn read<'a, T: Send + 'a>(

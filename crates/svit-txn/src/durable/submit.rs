@@ -453,7 +453,6 @@ pub(super) type PreparedUnderLock =
 /// An operation that is ready to land, or one that landed before.
 pub(super) enum Prepared {
     Step(Option<Box<Transition>>, Outcome),
-
     Replayed(Box<Receipt>),
 }
 
