@@ -30,7 +30,7 @@ use crate::event::ModelStream;
 use crate::http::answer::begin;
 use crate::http::endpoint::{Endpoint, Form};
 use crate::http::redact::Redact;
-use crate::http::remote::{check_key, client};
+use crate::http::remote::{check_key, client, key_from, set};
 use crate::provider::{BoxFuture, ModelLimits, ModelRequest, Provider};
 use transport::{Call, Reader};
 
@@ -114,17 +114,9 @@ impl OpenAI {
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
-        let set = |name| {
-            variable(name)
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-        };
-        let key = set(KEY_VARIABLE).ok_or(ModelError::MissingKey {
-            variable: KEY_VARIABLE,
-        })?;
-        let mut openai = Self::new(key);
+        let mut openai = Self::new(key_from(KEY_VARIABLE, &variable)?);
         openai.environment_proxies = true;
-        if let Some(url) = set(URL_VARIABLE) {
+        if let Some(url) = set(URL_VARIABLE, &variable) {
             openai = openai.base_url(url);
         }
         match &openai.endpoint {

@@ -65,21 +65,10 @@ impl Remote {
         variables: &Variables,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelError> {
-        let set = |name| {
-            variable(name)
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-        };
-        let key = match variables.key {
-            Some(name) => {
-                let key = set(name).ok_or(ModelError::MissingKey { variable: name })?;
-                Some(SecretString::from(key))
-            }
-            None => None,
-        };
-        let mut remote = Self::new(form, key);
+        let key = variables.key.map(|name| key_from(name, &variable));
+        let mut remote = Self::new(form, key.transpose()?);
         remote.environment_proxies = true;
-        if let Some(url) = set(variables.url) {
+        if let Some(url) = set(variables.url, &variable) {
             remote.base_url(&url);
         }
         match &remote.endpoint {
@@ -189,6 +178,22 @@ impl Remote {
         let make = || client(self.idle_timeout, self.environment_proxies);
         self.client.get_or_init(make).clone()
     }
+}
+
+/// What a variable is set to, unless that is blank.
+pub(crate) fn set(name: &'static str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    variable(name)
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
+
+/// The key that a variable holds.
+pub(crate) fn key_from(
+    name: &'static str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<SecretString, ModelError> {
+    let key = set(name, variable).ok_or(ModelError::MissingKey { variable: name })?;
+    Ok(SecretString::from(key))
 }
 
 /// A client that waits so long and no longer.

@@ -32,6 +32,31 @@ impl Reader for OllamaReader {
     ) -> Result<(), ModelError> {
         let line: Json =
             serde_json::from_str(data).map_err(|_| ModelError::broken("a line is not JSON"))?;
+        self.take(&line, redact, out)
+    }
+
+    fn document(
+        &mut self,
+        body: &Json,
+        redact: &Redact,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        self.take(body, redact, out)?;
+        if body["done"] == true {
+            Ok(())
+        } else {
+            Err(ModelError::broken("the answer is not done"))
+        }
+    }
+}
+
+impl OllamaReader {
+    fn take(
+        &mut self,
+        line: &Json,
+        redact: &Redact,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
         if !line["error"].is_null() {
             return Err(Report::from_json(&line["error"]).error(redact));
         }
@@ -52,27 +77,11 @@ impl Reader for OllamaReader {
             self.call(&call["function"], out);
         }
         if line["done"] == true {
-            self.end(&line, out)?;
+            self.end(line, out)?;
         }
         Ok(())
     }
 
-    fn document(
-        &mut self,
-        body: &Json,
-        redact: &Redact,
-        out: &mut VecDeque<ModelEvent>,
-    ) -> Result<(), ModelError> {
-        self.frame(&body.to_string(), redact, out)?;
-        if body["done"] == true {
-            Ok(())
-        } else {
-            Err(ModelError::broken("the answer is not done"))
-        }
-    }
-}
-
-impl OllamaReader {
     /// What was thought stands before what came of it.
     fn thought(&mut self, out: &mut VecDeque<ModelEvent>) {
         let thinking = std::mem::take(&mut self.thinking);
