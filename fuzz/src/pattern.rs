@@ -72,7 +72,14 @@ pub fn check((text, regex, notes): Input<'_>) {
     };
     let mount = Path::parse("/mounts/m").expect("a path");
     let options = SearchOptions::default();
-    let mounted = search_mounted(&root, &mounts, &mount, &pattern, &options, &Meter::new(1 << 40));
+    let mounted = search_mounted(
+        &root,
+        &mounts,
+        &mount,
+        &pattern,
+        &options,
+        &Meter::new(1 << 40),
+    );
     let mounted = mounted.expect("enough ticks");
     assert_eq!(mounted.nodes, found.nodes);
     assert_eq!(mounted.hits.len(), found.hits.len());
