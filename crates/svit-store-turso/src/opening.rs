@@ -14,13 +14,12 @@ use crate::migrate;
 use crate::options::{OpenOptions, Synchronous};
 use crate::schema::{self, Meta};
 use crate::sql::{Connection, SqlError, code};
-use crate::watch::Watched;
+use crate::watch::Files;
 
 /// An open connection and the files it stands on.
 pub(crate) struct Live {
     pub(crate) connection: Connection,
-    pub(crate) database: Watched,
-    pub(crate) wal: Option<Watched>,
+    pub(crate) files: Files,
 }
 
 /// The one name under which the file is known: absolute, and without links.
@@ -183,7 +182,7 @@ pub(crate) fn open_live(
     judge: impl FnOnce(&Meta) -> Result<(), StoreError>,
 ) -> Result<(Live, Meta), StoreError> {
     // Before the connection: what is replaced while it opens is noticed at the first batch.
-    let database = Watched::growing(path).map_err(|error| io_error(path, "look at", &error))?;
+    let mut files = Files::of(path)?;
     let failed = |error: SqlError| match error.primary() {
         code::BUSY | code::LOCKED => StoreError::InUse {
             path: path.to_owned(),
@@ -222,13 +221,8 @@ pub(crate) fn open_live(
         let found = Meta::read(&mut connection).map_err(failed)?;
         meta = found.ok_or_else(damaged)?;
     }
-    let wal = Watched::reused(&beside(path, "-wal")).ok();
-    let live = Live {
-        connection,
-        database,
-        wal,
-    };
-    Ok((live, meta))
+    files.opened();
+    Ok((Live { connection, files }, meta))
 }
 
 /// Sets the pragmas, in this order, and sees that each took effect: SQLite ignores what it cannot

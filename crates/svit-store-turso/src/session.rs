@@ -2,7 +2,7 @@
 //! whose outcome SQLite could not tell.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use svit_txn::StoreError;
 use svit_value::Digest;
@@ -10,7 +10,7 @@ use svit_value::Digest;
 use crate::apply::{Applying, Written};
 use crate::checks::Checked;
 use crate::fault::{Fault, again, io as io_error, refused, unavailable};
-use crate::mark::{LockError, Mark, Sidecar, beside};
+use crate::mark::{LockError, Mark, Sidecar};
 use crate::opening::{Live, judge, keep_wal, open_live, prepare_file, quick_check};
 use crate::options::OpenOptions;
 use crate::prepared::Write;
@@ -21,11 +21,7 @@ use crate::sql::{Connection, SqlError, code};
 use crate::stats::Counters;
 use crate::sums::Sum;
 use crate::underway::Underway;
-use crate::watch::{Loss, Watched};
-
-/// For how long a look at the files is good enough to write to them: no longer than a commit takes, in
-/// which they may be taken away as well. What is acknowledged is looked at after its commit.
-const LOOKED: Duration = Duration::from_millis(1);
+use crate::watch::Files;
 
 /// An open database.
 pub(crate) struct Session {
@@ -36,8 +32,6 @@ pub(crate) struct Session {
     meta: Meta,
     checked: Checked,
     underway: Underway,
-    /// When the files were last found to be those that were opened.
-    looked: Option<Instant>,
     pub(crate) counters: Counters,
     #[cfg(test)]
     pub(crate) injected: Option<Injected>,
@@ -113,7 +107,6 @@ impl Session {
             meta,
             checked: Checked::default(),
             underway: Underway::default(),
-            looked: None,
             counters: Counters::default(),
             #[cfg(test)]
             injected: None,
@@ -223,9 +216,7 @@ impl Session {
         writes: &[Write],
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         self.ensure_open()?;
-        if self.looked.is_none_or(|at| at.elapsed() >= LOOKED) {
-            self.check_files(false)?.map_err(unavailable)?;
-        }
+        self.look(Files::look_again)?.map_err(unavailable)?;
         let applied = match self.apply_all(writes) {
             Ok(applied) => applied,
             Err(error) => {
@@ -244,7 +235,9 @@ impl Session {
         self.meta = after;
         // The batch is in the file that is open. If that file cannot be looked at, or is another one by
         // now, nobody can say whether the next reader finds it.
-        let looked = self.check_files(true).map_err(|error| error.to_string());
+        let looked = self
+            .look(Files::look_at_both)
+            .map_err(|error| error.to_string());
         if let Err(why) = looked.flatten() {
             return Err(StoreError::Unknown { why });
         }
@@ -280,8 +273,8 @@ impl Session {
     /// Begins a transaction and applies the writes. It is left open if any of them took effect;
     /// otherwise there is nothing to commit and it is ended.
     ///
-    /// Most writes do what they are asked or are refused before they have written anything. So there are none, until a write fails half-way:
-    /// then the batch is rolled back and applied again with them.
+    /// Most writes do what they are asked or are refused before they have written anything. So there are no
+    /// savepoints until a write fails half-way: then the batch is rolled back and applied again with them.
     fn apply_all(&mut self, writes: &[Write]) -> Result<Applied, SqlError> {
         match self.apply_each(writes, false)? {
             Some(applied) => Ok(applied),
@@ -519,36 +512,24 @@ impl Session {
         }
     }
 
-    /// Looks whether the database, and its WAL if `wal` says so, are still those that were opened. The
-    /// inner error says what happened to them; the store has stopped then.
-    fn check_files(&mut self, wal: bool) -> Result<Result<(), String>, StoreError> {
+    /// Looks whether the files are still those that were opened. The inner error says what happened to
+    /// them; the store has stopped then.
+    fn look(
+        &mut self,
+        look: impl FnOnce(&mut Files) -> Result<Result<(), String>, StoreError>,
+    ) -> Result<Result<(), String>, StoreError> {
         let State::Live(live) = &mut self.state else {
             return Err(self.closed());
         };
-        if wal && live.wal.is_none() {
-            live.wal = Watched::reused(&beside(&self.path, "-wal")).ok();
+        let looked = look(&mut live.files)?;
+        if let Err(why) = &looked {
+            tracing::error!(%why, "the store stops");
+            let stopped = State::Stopped { why: why.clone() };
+            // Closing the connection would delete, by name, a WAL that may be somebody else's now.
+            // The one leaked connection is the price.
+            std::mem::forget(std::mem::replace(&mut self.state, stopped));
         }
-        let mut lost = None;
-        let log = live.wal.as_mut().filter(|_| wal);
-        for watched in [Some(&mut live.database), log].into_iter().flatten() {
-            let loss = watched
-                .check()
-                .map_err(|error| io_error(watched.path(), "look at", &error))?;
-            if let Some(loss) = loss {
-                lost = Some(loss_text(watched.path(), loss));
-                break;
-            }
-        }
-        let Some(why) = lost else {
-            self.looked = Some(Instant::now());
-            return Ok(Ok(()));
-        };
-        tracing::error!(%why, "the store stops");
-        let stopped = State::Stopped { why: why.clone() };
-        // Closing the connection would delete, by name, a WAL that may be somebody else's now.
-        // The one leaked connection is the price.
-        std::mem::forget(std::mem::replace(&mut self.state, stopped));
-        Ok(Err(why))
+        Ok(looked)
     }
 }
 
@@ -568,14 +549,6 @@ fn ends_batch(error: &SqlError) -> bool {
     matches!(
         error.primary(),
         code::FULL | code::IOERR | code::READONLY | code::NOTADB | code::BUSY
-    )
-}
-
-fn loss_text(path: &Path, loss: Loss) -> String {
-    format!(
-        "{} was {} while the store was open; close the store and look at the file",
-        path.display(),
-        loss.as_str()
     )
 }
 

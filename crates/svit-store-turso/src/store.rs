@@ -363,6 +363,10 @@ impl ProcessStore for TursoProcessStore {
         Some(written.map(drop))
     }
 
+    fn can_append_in_place(&self) -> bool {
+        self.seat().is_some_and(|seat| seat.is_some())
+    }
+
     fn records(
         &self,
         address: &Address,

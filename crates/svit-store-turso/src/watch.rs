@@ -9,17 +9,92 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use svit_txn::StoreError;
+
+use crate::fault::io as io_error;
+use crate::mark::beside;
+
+/// For how long a look at the files is good enough to write to them: no longer than a commit takes, in
+/// which they may be taken away as well. What is acknowledged is looked at after its commit.
+const GOOD_FOR: Duration = Duration::from_millis(1);
+
+/// The files of an open database.
+#[derive(Debug)]
+pub(crate) struct Files {
+    database: Watched,
+    wal_path: PathBuf,
+    /// None as long as there is none.
+    wal: Option<Watched>,
+    /// When they were last found to be those that were opened.
+    looked: Option<Instant>,
+}
+
+impl Files {
+    /// Remembers the database, which is about to be opened.
+    pub(crate) fn of(database: &Path) -> Result<Files, StoreError> {
+        let watched = Watched::growing(database);
+        Ok(Files {
+            database: watched.map_err(|error| io_error(database, "look at", &error))?,
+            wal_path: beside(database, "-wal"),
+            wal: None,
+            looked: None,
+        })
+    }
+
+    /// Remembers the WAL that an opened database has, if it has one already.
+    pub(crate) fn opened(&mut self) {
+        if self.wal.is_none() {
+            self.wal = Watched::reused(&self.wal_path).ok();
+        }
+    }
+
+    /// Looks, unless that was done a moment ago, whether the database is still the one that was opened. The
+    /// inner error says what happened to it.
+    pub(crate) fn look_again(&mut self) -> Result<Result<(), String>, StoreError> {
+        match self.looked {
+            Some(at) if at.elapsed() < GOOD_FOR => Ok(Ok(())),
+            _ => self.look(false),
+        }
+    }
+
+    /// Looks whether the database and its WAL are still those that were opened. The inner error says what
+    /// happened to them. Two microseconds.
+    pub(crate) fn look_at_both(&mut self) -> Result<Result<(), String>, StoreError> {
+        self.opened();
+        self.look(true)
+    }
+
+    fn look(&mut self, wal: bool) -> Result<Result<(), String>, StoreError> {
+        let log = self.wal.as_mut().filter(|_| wal);
+        for watched in [Some(&mut self.database), log].into_iter().flatten() {
+            let loss = watched
+                .check()
+                .map_err(|error| io_error(&watched.path, "look at", &error))?;
+            if let Some(loss) = loss {
+                return Ok(Err(format!(
+                    "{} was {} while the store was open; close the store and look at the file",
+                    watched.path.display(),
+                    loss.as_str()
+                )));
+            }
+        }
+        self.looked = Some(Instant::now());
+        Ok(Ok(()))
+    }
+}
 
 /// What happened to a file of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loss {
+enum Loss {
     Removed,
     Replaced,
     Shortened,
 }
 
 impl Loss {
-    pub(crate) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Loss::Removed => "removed",
             Loss::Replaced => "replaced",
@@ -30,7 +105,7 @@ impl Loss {
 
 /// One file and the identity it had when the store opened it.
 #[derive(Debug)]
-pub(crate) struct Watched {
+struct Watched {
     path: PathBuf,
     identity: Identity,
     /// The least length it may have: a database file never shrinks while the store is open, but
@@ -40,7 +115,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Remembers a file that never shrinks.
-    pub(crate) fn growing(path: &Path) -> io::Result<Watched> {
+    fn growing(path: &Path) -> io::Result<Watched> {
         let seen = look(path)?;
         Ok(Watched {
             path: path.to_owned(),
@@ -50,7 +125,7 @@ impl Watched {
     }
 
     /// Remembers a file that may be cut and reused.
-    pub(crate) fn reused(path: &Path) -> io::Result<Watched> {
+    fn reused(path: &Path) -> io::Result<Watched> {
         Ok(Watched {
             path: path.to_owned(),
             identity: look(path)?.identity,
@@ -58,13 +133,8 @@ impl Watched {
         })
     }
 
-    /// The file's path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Looks again. One `stat`, about a microsecond.
-    pub(crate) fn check(&mut self) -> io::Result<Option<Loss>> {
+    fn check(&mut self) -> io::Result<Option<Loss>> {
         let seen = match look(&self.path) {
             Ok(seen) => seen,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -340,6 +340,10 @@ impl ProcessStore for FaultyStore {
         self.in_place(|| self.inner.append_in_place(address, expected, epoch, batch))
     }
 
+    fn can_append_in_place(&self) -> bool {
+        self.inner.can_append_in_place()
+    }
+
     fn records(
         &self,
         address: &Address,

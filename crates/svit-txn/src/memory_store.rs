@@ -282,6 +282,10 @@ impl ProcessStore for MemoryStore {
         Some(self.tables().append(address, expected, epoch, batch))
     }
 
+    fn can_append_in_place(&self) -> bool {
+        true
+    }
+
     fn records(
         &self,
         address: &Address,

@@ -104,6 +104,12 @@ pub trait ProcessStore: Send + Sync {
         None
     }
 
+    /// Whether [`append_in_place`](Self::append_in_place) would be carried out if it were called now: asked
+    /// before a batch for it is made. Others may come first, so the answer is a hint. Must not wait.
+    fn can_append_in_place(&self) -> bool {
+        false
+    }
+
     /// Records of a process by version, oldest first. O(result).
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! libSQL alone, writing the same rows as an activation: on a thread that may wait, and from a runtime.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use svit_store_turso::TursoProcessStore;
 
@@ -51,12 +51,11 @@ impl Bare {
         }
     }
 
-    async fn commit(&mut self) -> Duration {
-        let start = Instant::now();
+    async fn commit(&mut self) {
         self.version += 1;
         let version = self.version;
         let [begin, record, path, head, meta, commit] = &self.statements[..] else {
-            return Duration::ZERO;
+            return;
         };
         begin.execute(()).await.unwrap();
         record
@@ -75,45 +74,31 @@ impl Bare {
             statement.reset();
         }
         assert!(self.connection.is_autocommit());
-        start.elapsed()
+    }
+
+    async fn commit_on_blocking_thread(mut self) -> Bare {
+        let commit = tokio::task::spawn_blocking(move || {
+            svit_txn::block_on(self.commit());
+            self
+        });
+        commit.await.unwrap()
     }
 }
 
 /// Activations and bare commits in turn, both on a thread that may wait: the medians in microseconds.
 pub(crate) fn waiting_against_bare(folder: &Path, count: usize) -> (f64, f64) {
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| svit_txn::block_on(against_bare(folder, count)));
+        let thread = scope.spawn(|| svit_txn::block_on(against_bare(folder, count, false)));
         thread.join().unwrap()
     })
 }
 
-/// The same on whichever thread this is.
-async fn against_bare(folder: &Path, count: usize) -> (f64, f64) {
-    let store = TursoProcessStore::open(folder.join("svit.db"))
-        .await
-        .unwrap();
-    let process = store.create(counter("one", 0)).await.unwrap();
-    let mut bare = Bare::new(&folder.join("bare.db")).await;
-    let (mut ours, mut other) = (Vec::new(), Vec::new());
-    for round in 0..count / 20 {
-        for _ in 0..20 {
-            let time = activate(&process).await;
-            if round > 2 {
-                ours.push(time);
-            }
-        }
-        for _ in 0..20 {
-            let time = bare.commit().await;
-            if round > 2 {
-                other.push(time);
-            }
-        }
-    }
-    (median(&mut ours), median(&mut other))
-}
-
 /// The same from tasks of a runtime, whose threads neither side may block.
 pub(crate) async fn served_against_bare(folder: &Path, count: usize) -> (f64, f64) {
+    against_bare(folder, count, true).await
+}
+
+async fn against_bare(folder: &Path, count: usize, served: bool) -> (f64, f64) {
     let store = TursoProcessStore::open(folder.join("svit.db"))
         .await
         .unwrap();
@@ -129,12 +114,10 @@ pub(crate) async fn served_against_bare(folder: &Path, count: usize) -> (f64, f6
         }
         for _ in 0..20 {
             let start = Instant::now();
-            bare = tokio::task::spawn_blocking(move || {
-                svit_txn::block_on(bare.commit());
-                bare
-            })
-            .await
-            .unwrap();
+            match served {
+                true => bare = bare.commit_on_blocking_thread().await,
+                false => bare.commit().await,
+            }
             if round > 2 {
                 other.push(start.elapsed());
             }

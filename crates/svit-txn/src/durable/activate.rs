@@ -157,7 +157,8 @@ impl DurableProcess {
         let Some(mut committer) = self.inner.commit.try_lock_arc() else {
             return Ended::Ran(Ok(Box::new(finished)));
         };
-        if self.is_there().is_err() || !committer.is_settled() {
+        let is_free = committer.is_settled() && self.inner.store.can_append_in_place();
+        if self.is_there().is_err() || !is_free {
             return Ended::Ran(Ok(Box::new(finished)));
         }
         let Ok((step, activation)) = finished.commit_on(&committer.state) else {

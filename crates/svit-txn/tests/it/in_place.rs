@@ -24,6 +24,8 @@ const ADDRESS: &str = "svit://local/in-place";
 struct Counting {
     inner: MemoryStore,
     is_busy: AtomicBool,
+    /// What it says of it, which is true at another moment.
+    seems_busy: AtomicBool,
     queued: AtomicU64,
     in_place: AtomicU64,
     on: Mutex<Vec<ThreadId>>,
@@ -69,6 +71,10 @@ impl ProcessStore for Counting {
         self.in_place.fetch_add(1, Ordering::SeqCst);
         self.on.lock().unwrap().push(thread::current().id());
         self.inner.append_in_place(address, expected, epoch, batch)
+    }
+
+    fn can_append_in_place(&self) -> bool {
+        !self.seems_busy.load(Ordering::SeqCst)
     }
 }
 
@@ -129,6 +135,15 @@ fn elsewhere_one_thread_runs_a_script_and_commits_it() {
     assert_eq!(store.threads(), ran);
     assert_eq!(store.counts(), (0, 1));
     assert_eq!(*spy.1.lock().unwrap(), [1]);
+}
+
+#[test]
+fn a_store_that_seems_busy_is_not_tried() {
+    let store = Arc::new(Counting::default());
+    let (process, _) = process(store.clone());
+    store.seems_busy.store(true, Ordering::SeqCst);
+    future::block_on(process.exec("/lib/counter", 1)).unwrap();
+    assert_eq!(store.counts(), (1, 0));
 }
 
 #[test]
