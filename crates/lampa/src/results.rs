@@ -81,7 +81,7 @@ async fn log(process: &DurableProcess) -> Result<Shown, Failure> {
     let mut json = List::new();
     let mut query = HistoryQuery::default();
     loop {
-        let page = process.history(query).await?;
+        let page = process.history(query.clone()).await?;
         for entry in &page {
             lines += &log_line(entry);
             json.push(log_entry(entry)?)?;

@@ -268,6 +268,7 @@ impl Recent {
         let mut left = load(connection)?;
         // None of it is tried again before the database is opened again.
         left.stuck = left.count;
+        left.bytes = 0;
         self.known = Some(left);
         Ok(())
     }
@@ -296,6 +297,7 @@ fn load(connection: &mut Connection) -> Result<Known, Fault> {
         },
     )?;
     known.stuck = known.count;
+    let bytes = std::mem::take(&mut known.bytes);
     for (stored, mut versions) in found {
         let Some(address) = parse(&stored) else {
             continue;
@@ -319,6 +321,10 @@ fn load(connection: &mut Connection) -> Result<Known, Fault> {
         if !rows.is_empty() {
             known.rows.insert(address, (next + 1, rows));
         }
+    }
+    // Those of damaged rows never go: counted, they would have each record filed at once.
+    if known.stuck == 0 {
+        known.bytes = bytes;
     }
     Ok(known)
 }

@@ -165,6 +165,7 @@ impl Work {
             from,
             to,
             limit: usize::try_from(PAGE).unwrap_or(usize::MAX),
+            ..HistoryQuery::default()
         };
         let mut versions: Vec<Version> = Vec::new();
         for entry in self.process.history(query).await? {

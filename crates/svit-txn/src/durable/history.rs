@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use svit_tree::Address;
+use svit_tree::{Address, Path};
 use svit_value::Digest;
 
 use super::lineage::stretches;
@@ -11,8 +11,35 @@ use crate::record::ProcessTransaction;
 use crate::store::{EventQuery, ProcessStore, RecordQuery, StoreError, ThreadEvent};
 use crate::{Base, Error, SharedThread};
 
+/// Records that are read at a time, where not all of them are wanted.
+const PAGE: usize = 256;
+
 /// Which transitions to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use svit_tree::Path;
+/// use svit_txn::{DurableProcess, HistoryQuery, MemoryStore, Process};
+/// use svit_value::value;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # svit_txn::block_on(async {
+/// let process = Process::builder("svit://local/a")?.build()?;
+/// let process = DurableProcess::create(Arc::new(MemoryStore::new()), process).await?;
+/// process.write("/memory/plan", value!({"step": 1})).await?;
+/// process.write("/memory/mood", "calm").await?;
+/// process.write("/memory/plan/step", 2).await?;
+/// let of_the_plan = HistoryQuery {
+///     path: Some(Path::parse("/memory/plan/step")?),
+///     ..HistoryQuery::default()
+/// };
+/// let entries = process.history(of_the_plan).await?;
+/// let versions: Vec<u64> = entries.iter().map(|e| e.transaction.version).collect();
+/// assert_eq!(versions, [1, 3]);
+/// # Ok(()) }) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// The first version wanted.
     pub from: u64,
@@ -20,6 +47,9 @@ pub struct HistoryQuery {
     pub to: u64,
     /// At most so many, oldest first.
     pub limit: usize,
+    /// Only those that named this path, something below it, or something above it. All records from `from` on are
+    /// read until there are enough.
+    pub path: Option<Path>,
 }
 
 impl Default for HistoryQuery {
@@ -29,6 +59,7 @@ impl Default for HistoryQuery {
             from: 0,
             to: u64::MAX,
             limit: 256,
+            path: None,
         }
     }
 }
@@ -50,22 +81,42 @@ pub(super) async fn entries(
     let stretches = stretches(store, address, query.from.saturating_sub(1)).await?;
     let mut entries = Vec::new();
     for stretch in stretches.iter().rev() {
-        let wanted = RecordQuery {
-            from: query.from.max(stretch.base.version + 1),
-            to: query.to.min(stretch.up_to),
-            limit: query.limit - entries.len(),
-        };
-        if wanted.from > wanted.to || wanted.limit == 0 {
-            continue;
-        }
-        for stored in store.records(&stretch.base.address, wanted).await? {
-            entries.push(HistoryEntry {
-                digest: stored.digest,
-                transaction: read_record(&stored)?,
-            });
+        let last = query.to.min(stretch.up_to);
+        let mut next = query.from.max(stretch.base.version + 1);
+        while next <= last && entries.len() < query.limit {
+            let left = query.limit - entries.len();
+            let page = RecordQuery {
+                from: next,
+                to: last,
+                limit: query.path.as_ref().map_or(left, |_| PAGE),
+            };
+            let records = store.records(&stretch.base.address, page).await?;
+            let Some(newest) = records.last() else {
+                break;
+            };
+            next = newest.version + 1;
+            for stored in &records {
+                let transaction = read_record(stored)?;
+                if query.wants(&transaction) && entries.len() < query.limit {
+                    entries.push(HistoryEntry {
+                        digest: stored.digest,
+                        transaction,
+                    });
+                }
+            }
         }
     }
     Ok(entries)
+}
+
+impl HistoryQuery {
+    fn wants(&self, transaction: &ProcessTransaction) -> bool {
+        let Some(path) = &self.path else {
+            return true;
+        };
+        let mut named = transaction.mutations.iter().map(|edit| &edit.path);
+        named.any(|named| named.starts_with(path) || path.starts_with(named))
+    }
 }
 
 /// How often a reader of events begins anew because one that shares them was deleted meanwhile.

@@ -169,7 +169,16 @@ fn a_history_goes_on_before_the_fork() {
             (5, 2, 9),
             (0, 9, 0),
         ] {
-            let found = versions(&grandchild, HistoryQuery { from, to, limit }).await;
+            let found = versions(
+                &grandchild,
+                HistoryQuery {
+                    from,
+                    to,
+                    limit,
+                    path: None,
+                },
+            )
+            .await;
             let wanted = lines
                 .iter()
                 .filter(|(_, v)| (from..=to).contains(v))
@@ -193,6 +202,47 @@ fn a_history_goes_on_before_the_fork() {
                 assert_eq!(pair[1].transaction.previous, pair[0].digest);
             }
         }
+    });
+}
+
+#[test]
+fn a_history_of_one_path_leaves_out_the_others() {
+    let (_, store) = crate::steps::store();
+    block_on(async {
+        let root = create(&store).await;
+        // More than one page of records, of which few are wanted.
+        for n in 1..=600 {
+            let path = match n % 200 {
+                100 => "/memory/plan",
+                0 => "/memory/plan/step",
+                _ => "/memory/planet",
+            };
+            root.write(path, value!({"n": n})).await.unwrap();
+        }
+        let child = root.fork("svit://local/child").await.unwrap();
+        child.write("/memory/plan", 1).await.unwrap();
+        let of = |path: &str, from: u64, limit: usize| {
+            let query = HistoryQuery {
+                from,
+                limit,
+                path: Some(path.parse().unwrap()),
+                ..HistoryQuery::default()
+            };
+            let child = &child;
+            async move {
+                let found = versions(child, query).await;
+                found.into_iter().map(|(_, v)| v).collect::<Vec<_>>()
+            }
+        };
+        let plan = [100, 200, 300, 400, 500, 600, 602];
+        for path in ["/memory/plan", "/memory/plan/step", "/memory/plan/step/n"] {
+            assert_eq!(of(path, 0, 99).await, plan, "{path}");
+        }
+        assert_eq!(of("/memory/plan/other", 0, 99).await, [100, 300, 500, 602]);
+        assert_eq!(of("/memory/plan", 201, 3).await, [300, 400, 500]);
+        assert_eq!(of("/memory/plan", 0, 0).await, [0; 0]);
+        assert_eq!(of("/memory/planets", 0, 99).await, [0; 0]);
+        assert_eq!(of("/memory", 590, 99).await.len(), 12);
     });
 }
 

@@ -166,6 +166,26 @@ pub(super) async fn check_past(lines: &[Line], which: usize, every: u64) {
             assert_eq!(entry.transaction.root, *root);
         }
     }
+    for path in [
+        "/memory/k1",
+        "/memory/k2/below",
+        "/memory",
+        "/inbox",
+        "/lib",
+    ] {
+        let path: svit_tree::Path = path.parse().unwrap();
+        let of_it = HistoryQuery {
+            path: Some(path.clone()),
+            limit: usize::MAX,
+            ..HistoryQuery::default()
+        };
+        let found = process.history(of_it).await.unwrap();
+        let wanted = history.iter().filter(|entry| {
+            let mut edits = entry.transaction.mutations.iter();
+            edits.any(|edit| edit.path.starts_with(&path) || path.starts_with(&edit.path))
+        });
+        assert!(found.iter().eq(wanted), "{path}");
+    }
 }
 
 /// Whether a root holds what a model says.
