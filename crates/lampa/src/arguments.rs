@@ -21,7 +21,7 @@ what begins with `:` is a command, everything else is a message to the model; `:
 
 commands
   send TEXT                   send a message and print the model's answer
-  log                         every version, with the paths that it changed
+  log [PATH]                  every version, or those that changed a path, with what it changed
   diff A B                    what differs between two versions
   show PATH [--at VERSION]    the value at a path, now or at a version
   discover PATH               the names below a path

@@ -9,7 +9,7 @@ use crate::failure::{Failure, usage};
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
-    Log,
+    Log { path: Option<Path> },
     Diff { from: u64, to: u64 },
     Show { path: Path, at: Option<u64> },
     Discover { path: Path },
@@ -38,7 +38,9 @@ impl Command {
             words.next().ok_or_else(missing)
         };
         let command = match name {
-            "log" => Self::Log,
+            "log" => Self::Log {
+                path: words.next().as_deref().map(path).transpose()?,
+            },
             "diff" => Self::Diff {
                 from: version("diff", &word("two versions")?)?,
                 to: version("diff", &word("a second version")?)?,
@@ -89,7 +91,7 @@ impl Command {
     /// What it is called.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Log => "log",
+            Self::Log { .. } => "log",
             Self::Diff { .. } => "diff",
             Self::Show { .. } => "show",
             Self::Discover { .. } => "discover",

@@ -14,7 +14,7 @@ what begins with `:` is a command, everything else is a message to the model
 :write PATH JSON            set a value below /memory, /lib, or a mount that is writable
 :remove PATH                remove what is there
 :exec PATH JSON             run a script of /lib and commit what it did
-:log                        every version, with the paths that it changed
+:log [PATH]                 every version, or those that changed a path, with what it changed
 :diff A B                   what differs between two versions
 :export FILE                write a snapshot to a new file
 :help, :quit

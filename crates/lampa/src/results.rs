@@ -62,7 +62,7 @@ pub(crate) async fn perform_on(
     command: Command,
 ) -> Result<Shown, Failure> {
     match command {
-        Command::Log => log(process).await,
+        Command::Log { path } => log(process, path).await,
         Command::Diff { from, to } => differing(process, from, to).await,
         Command::Show { path, at } => show(process, path, at).await,
         Command::Discover { path } => discover(process, path),
@@ -76,10 +76,14 @@ pub(crate) async fn perform_on(
     }
 }
 
-async fn log(process: &DurableProcess) -> Result<Shown, Failure> {
+async fn log(process: &DurableProcess, path: Option<Path>) -> Result<Shown, Failure> {
     let mut lines = String::new();
     let mut json = List::new();
-    let mut query = HistoryQuery::default();
+    let mut query = HistoryQuery {
+        path,
+        ..HistoryQuery::default()
+    };
+    let path = query.path.clone();
     loop {
         let page = process.history(query.clone()).await?;
         for entry in &page {
@@ -92,7 +96,10 @@ async fn log(process: &DurableProcess) -> Result<Shown, Failure> {
         }
     }
     if lines.is_empty() {
-        lines = format!("nothing has happened since version {}\n", process.version());
+        lines = match path {
+            Some(path) => format!("no version that is kept has changed {path}\n"),
+            None => format!("nothing has happened since version {}\n", process.version()),
+        };
     }
     Ok(Shown {
         lines,

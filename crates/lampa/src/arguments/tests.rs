@@ -35,7 +35,13 @@ fn path(text: &str) -> Path {
 
 #[test]
 fn every_command_is_understood() {
-    command(&["log"], Command::Log);
+    command(&["log"], Command::Log { path: None });
+    command(
+        &["log", "/memory/a"],
+        Command::Log {
+            path: Some(path("/memory/a")),
+        },
+    );
     command(
         &["show", "/"],
         Command::Show {

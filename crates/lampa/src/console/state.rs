@@ -249,7 +249,7 @@ impl State {
                 self.focus_on(Focus::Value);
                 vec![self.look(What::Diff { from, to })]
             }
-            Line::Command(Command::Log) => {
+            Line::Command(Command::Log { path: None }) => {
                 self.focus_on(Focus::History);
                 Vec::new()
             }

@@ -103,7 +103,11 @@ fn what_is_wrong_with_a_line_is_told() {
     );
     refuses(
         ":log 1",
-        expect!["`log` does not take `1`; quote what has spaces"],
+        expect![[r#"bad path "1" at byte 0: a path starts with `/`"#]],
+    );
+    refuses(
+        ":log /memory/a b",
+        expect!["`log` does not take `b`; quote what has spaces"],
     );
     refuses(":stat /x --at 1", expect!["`stat` does not take --at"]);
     refuses(

@@ -142,6 +142,13 @@ fn every_version_can_be_listed_and_read() {
         assert_eq!(words[3..], ["host", "/memory/color"]);
     }
 
+    assert_eq!(console.says(&["log", "/memory"]), log);
+    let other = console.says(&["log", "/memory/colors"]);
+    assert_eq!(
+        other,
+        "no version that is kept has changed /memory/colors\n"
+    );
+
     let log = console.json(&["log"]);
     let entries = log.as_array().unwrap();
     assert_eq!(entries.len(), 3);

@@ -158,7 +158,7 @@ fn a_wrong_call_has_exit_code_2_and_makes_nothing() {
         &["frob"][..],
         &["show"],
         &["write", "/memory/x"],
-        &["log", "more"],
+        &["log", "/memory", "more"],
         &["log", "--frob"],
         &["log", "--at", "1"],
         &["show", "/", "--at", "x"],

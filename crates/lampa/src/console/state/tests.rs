@@ -126,6 +126,10 @@ fn what_is_typed_is_sent_or_done() {
     assert_eq!(typed(&mut state, ":quit"), [Effect::Quit]);
     assert_eq!(typed(&mut state, ":log"), []);
     assert_eq!(state.focus, Focus::History);
+    let of_x = Command::Log {
+        path: Some(path("/memory/x")),
+    };
+    assert_eq!(typed(&mut state, ":log /memory/x"), [Effect::Run(of_x)]);
 }
 
 #[test]
