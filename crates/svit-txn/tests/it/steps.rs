@@ -13,10 +13,12 @@ use svit_value::{Value, value};
 
 pub(crate) const LANGUAGE: &str = "steps@1";
 
-/// The guest. `wait` in a program says that it was reached and goes on when the test says so.
+/// The guest. `wait` in a program says that it was reached and goes on when the test says so; `turn` goes on when
+/// nobody holds the turn.
 #[derive(Default)]
 pub(crate) struct Steps {
     gate: Option<Gate>,
+    turn: Arc<Mutex<()>>,
 }
 
 struct Gate {
@@ -43,6 +45,11 @@ impl Steps {
         Arc::new(Self::default())
     }
 
+    /// A guest whose `turn` waits for this.
+    pub(crate) fn in_turn(turn: Arc<Mutex<()>>) -> Arc<dyn Guest> {
+        Arc::new(Self { gate: None, turn })
+    }
+
     pub(crate) fn gated() -> (Arc<dyn Guest>, Waiting) {
         let (reached, reached_here) = channel();
         let (go_on, go_on_there) = channel();
@@ -54,7 +61,11 @@ impl Steps {
             reached: reached_here,
             go_on,
         };
-        (Arc::new(Self { gate: Some(gate) }), waiting)
+        let gated = Self {
+            gate: Some(gate),
+            ..Self::default()
+        };
+        (Arc::new(gated), waiting)
     }
 
     fn step(
@@ -171,6 +182,7 @@ impl Steps {
                 let soon = std::time::Duration::from_secs(20);
                 gate.go_on.lock().unwrap().recv_timeout(soon).unwrap();
             }
+            "turn" => drop(self.turn.lock().unwrap()),
             // Works until somebody stops it, and says so.
             "spin" => {
                 let gate = self.gate.as_ref().unwrap();

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The answers of one run: those of a prefix, then always the first. With each answer, out of how many.
 #[derive(Default)]
@@ -78,6 +78,15 @@ pub(super) fn explore(at_most: u64, run: impl Fn(&Shared)) -> u64 {
     runs
 }
 
+/// Waits until one begins.
+pub(super) fn begin_a_millisecond() {
+    let millis = || UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let (before, began) = (millis(), Instant::now());
+    while millis() == before && began.elapsed() < Duration::from_millis(2) {
+        std::hint::spin_loop();
+    }
+}
+
 struct Flag(AtomicBool);
 
 impl Flag {
@@ -111,13 +120,18 @@ pub(super) async fn pause() {
 
 pub(super) type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
+/// Whose turn it is: held while a task is polled. Work on another thread that waits for it is never done at once, so
+/// that a task which waits for such work always pauses there, however busy the machine is.
+pub(super) type Turn = Arc<Mutex<()>>;
+
 /// How tasks are run.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Manner {
     /// So many of them at most are dropped half-way, at any step of theirs.
     pub(super) gives_up: usize,
     /// They wait for other threads, and never for each other: each step ends when the task can go on.
     pub(super) waits_for_threads: bool,
+    pub(super) turn: Turn,
 }
 
 /// Runs tasks to their ends; `check` is called after every step. From the third on they are alike to the second, and
@@ -153,9 +167,11 @@ pub(super) fn run(tasks: Vec<Task<'_>>, choices: &Shared, manner: Manner, check:
             *begun = true;
             flag.0.store(false, Ordering::SeqCst);
             let waker = Waker::from(flag.clone());
+            let turn = manner.turn.lock().unwrap();
             let polled = task
                 .as_mut()
                 .map(|task| task.as_mut().poll(&mut Context::from_waker(&waker)));
+            drop(turn);
             if polled.is_some_and(|polled| polled.is_ready()) {
                 *task = None;
             } else if manner.waits_for_threads {

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use futures_lite::future::block_on;
+use svit_tree::guest::Guest;
 use svit_tree::{Op, Path};
 use svit_txn::control::{Command, Controller, Request, ResponseOutcome};
 use svit_txn::{
@@ -20,8 +21,8 @@ use svit_txn::{
 };
 use svit_value::{Digest, Value};
 
-use crate::steps::{Steps, script};
-use explore::{Manner, Shared, Task, explore, run};
+use crate::steps::{LANGUAGE, Steps, script};
+use explore::{Manner, Shared, Task, Turn, begin_a_millisecond, explore, run};
 use stepped::{Stepped, Wrong};
 
 const ADDRESS: &str = "svit://local/owned";
@@ -66,6 +67,8 @@ const ONE_MISHAP: [Bad; 2] = [
 ];
 
 struct World {
+    turn: Turn,
+    guest: Arc<dyn Guest>,
     memory: MemoryStore,
     store: Arc<Stepped>,
     owners: Mutex<Vec<DurableProcess>>,
@@ -78,14 +81,17 @@ impl World {
     fn new(choices: &Shared, bad: Bad) -> Self {
         let memory = MemoryStore::new();
         let store = Stepped::new(memory.clone(), choices, bad.faults, bad.wrong);
-        let process = if bad.scripts {
-            crate::steps::builder(ADDRESS).library("put", script("input /memory/x"))
-        } else {
-            Process::builder(ADDRESS).unwrap()
-        };
+        let turn = Turn::default();
+        let guest = Steps::in_turn(turn.clone());
+        let process = Process::builder(ADDRESS)
+            .unwrap()
+            .guest(LANGUAGE, guest.clone())
+            .library("put", script("turn; input /memory/x"));
         let process = process.build().unwrap();
         let first = block_on(DurableProcess::create(store.clone(), process)).unwrap();
         Self {
+            turn,
+            guest,
             memory,
             store,
             owners: Mutex::new(vec![first]),
@@ -99,7 +105,7 @@ impl World {
 
     /// Another owner, that takes the process over.
     async fn resume(&self) -> DurableProcess {
-        let guests = [Steps::guest()];
+        let guests = [self.guest.clone()];
         let owner = DurableProcess::resume_with(self.store.clone(), ADDRESS, guests);
         let owner = owner.await.unwrap();
         self.owners.lock().unwrap().push(owner.clone());
@@ -289,6 +295,7 @@ fn in_every_order(bad: Bad, at_least: u64, tasks: impl Fn(&World) -> Vec<Task<'_
         let manner = Manner {
             gives_up: bad.gives_up,
             waits_for_threads: bad.scripts,
+            turn: world.turn.clone(),
         };
         run(tasks(&world), choices, manner, || world.check_shown());
         world.check_history();
@@ -460,6 +467,7 @@ fn a_clients_request_to_two_owners_is_carried_out_once() {
 fn two_owners_that_make_the_same_record_are_not_both_told_that_it_is_theirs() {
     let bad = Bad { faults: 1, ..FINE };
     let runs = in_every_order(bad, 100, |world| {
+        begin_a_millisecond();
         let old = world.owner();
         vec![
             Box::pin(async move { world.increment(&old).await }),
