@@ -4,6 +4,7 @@ use svit_lisp::Lisp;
 use svit_tree::guest::GuestErrorKind;
 use svit_value::{Value, value};
 
+use crate::alone::{alone, resident};
 use crate::host::{World, limits, whole};
 
 /// A script and what it ends in: a code of an error, or JSON after `=`.
@@ -316,22 +317,19 @@ fn a_failed_run_leaves_nothing_for_the_next() {
 
 #[test]
 fn runs_leave_no_memory_behind() {
-    let resident = || {
-        let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
-    };
-    let lisp = Lisp::new();
-    let run = |times: usize| {
-        for _ in 0..times {
-            let world = World::new(&lisp, value!({"memory": {}}), limits());
-            let source = "(define t (dispatch-table \"a\" (lambda (x) (list x t2)))) (define t2 (map (lambda (i) (lambda () i)) (range 100))) (define (main input) (length t2))";
-            world.run(source, Value::Null).unwrap();
-        }
-    };
-    run(100);
-    let before = resident();
-    run(1_000);
-    let grown = resident().saturating_sub(before) >> 20;
-    // Other tests run at the same time.
-    assert!(grown < 64, "{grown} MiB");
+    alone("hostile::runs_leave_no_memory_behind", || {
+        let lisp = Lisp::new();
+        let run = |times: usize| {
+            for _ in 0..times {
+                let world = World::new(&lisp, value!({"memory": {}}), limits());
+                let source = "(define t (dispatch-table \"a\" (lambda (x) (list x t2)))) (define t2 (map (lambda (i) (lambda () i)) (range 100))) (define (main input) (length t2))";
+                world.run(source, Value::Null).unwrap();
+            }
+        };
+        run(100);
+        let before = resident();
+        run(1_000);
+        let grown = resident().saturating_sub(before) >> 10;
+        assert!(grown < 4_096, "{grown} KiB");
+    });
 }

@@ -7,10 +7,10 @@
     reason = "tests"
 )]
 
+mod alone;
 mod conformance;
 mod corpus;
 mod engine;
-
 mod fuzz;
 mod host;
 mod hostile;

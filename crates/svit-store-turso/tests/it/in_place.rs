@@ -82,13 +82,15 @@ fn a_store_can_be_closed_and_dropped_while_callers_take_it() {
     for closes in [true, false] {
         let place = place();
         let store = block_on(open(&place.path));
+        let (began, begun) = std::sync::mpsc::channel();
         let landed = thread::scope(|scope| {
             let running: Vec<_> = (0..3)
                 .map(|number| {
-                    let store = store.clone();
+                    let (store, began) = (store.clone(), began.clone());
                     scope.spawn(move || {
                         let process = counter(&format!("p{number}"));
                         let process = block_on(store.create(process)).unwrap();
+                        began.send(()).unwrap();
                         let mut landed = 0;
                         for _ in 0..200 {
                             match block_on(process.exec("/lib/counter", Value::Null)) {
@@ -104,6 +106,10 @@ fn a_store_can_be_closed_and_dropped_while_callers_take_it() {
                     })
                 })
                 .collect();
+            drop(began);
+            for _ in 0..3 {
+                begun.recv().unwrap();
+            }
             thread::sleep(std::time::Duration::from_millis(20));
             match closes {
                 true => block_on(store.close()).unwrap(),
