@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use lexopt::ValueExt;
-use svit::{Ports, SvitBuilder};
+use svit::{Ports, Reasoner, SvitBuilder};
 
 use crate::failure::{Failure, usage};
 
@@ -12,8 +12,8 @@ use crate::failure::{Failure, usage};
 const CWD: &str = "cwd";
 
 /// What the ports can do, in words. A console for research has all of them.
-const PORTS: &str = "the port http is unrestricted: the model and scripts can send what they read \
-                     to any address, this machine and its network included";
+const HTTP: &str = "the port http is unrestricted: the model and scripts can send what they read \
+                    to any address, this machine and its network included";
 
 /// A folder that somebody asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +43,20 @@ impl FolderGrant {
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     mounts: Vec<Folder>,
+    /// The model of the port `llm`.
+    model: Option<Reasoner>,
     /// For people: what the model and scripts can reach.
     pub(crate) said: Vec<String>,
 }
 
 impl Grants {
-    /// The current folder and those that were asked for. A folder is opened here, so that one that
-    /// is not there is an error before anything is done.
-    pub(crate) fn open(asked: Vec<FolderGrant>) -> Result<Self, Failure> {
-        let mut grants = Self::default();
+    /// The current folder and those that were asked for, and a model if there is one. A folder is
+    /// opened here, so that one that is not there is an error before anything is done.
+    pub(crate) fn open(asked: Vec<FolderGrant>, model: Option<Reasoner>) -> Result<Self, Failure> {
+        let mut grants = Self {
+            model,
+            ..Self::default()
+        };
         for (index, grant) in asked.iter().enumerate() {
             if asked[..index].iter().any(|other| other.name == grant.name) {
                 return Err(usage(format!(
@@ -75,7 +80,14 @@ impl Grants {
                 .push(Folder::open(&grant, source).map_err(failed)?);
             grants.say(&grant);
         }
-        grants.said.push(PORTS.to_owned());
+        grants.said.push(HTTP.to_owned());
+        if let Some(model) = &grants.model {
+            let said = "by the port llm scripts can ask the model";
+            let costs = "each call costs tokens, which no budget of a turn counts";
+            grants
+                .said
+                .push(format!("{said} {}: {costs}", model.model()));
+        }
         Ok(grants)
     }
 
@@ -118,7 +130,11 @@ impl Grants {
         for mount in self.mounts {
             svit = mount.attach(svit);
         }
-        svit.ports(Ports::new().http_unrestricted())
+        let mut ports = Ports::new().http_unrestricted();
+        if let Some(model) = self.model {
+            ports = ports.llm(model);
+        }
+        svit.ports(ports)
     }
 }
 

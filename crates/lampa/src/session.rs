@@ -25,10 +25,8 @@ impl Session {
     /// For one command: no more is attached than it needs.
     pub(crate) async fn for_command(call: Call, command: &Command) -> Result<Self, Failure> {
         // Without a model, or the snapshot, there is nothing to open an instance for.
-        let reasoner = match command {
-            Command::Send { .. } => Some(reasoner(call.model)?),
-            _ => None,
-        };
+        let talks = matches!(command, Command::Send { .. });
+        let model = talks.then(|| reasoner(call.model.clone())).transpose()?;
         if let Command::Import { file } = command {
             let process = Instance::snapshot(file, &call.instance)?;
             return Self::bare(Instance::import(call.data_dir, &call.instance, process).await?);
@@ -36,26 +34,28 @@ impl Session {
         if call.mounts.is_empty() && !command.reaches_outside() {
             return Self::bare(Instance::open(call.data_dir, &call.instance).await?);
         }
-        let grants = Grants::open(call.mounts)?;
+        // The same ports for each of them, since what is granted is committed.
+        let port = match &model {
+            Some(model) => Some(model.clone()),
+            None => if_there_is_one(reasoner(call.model))?,
+        };
+        let grants = Grants::open(call.mounts, port)?;
         Self::with(
             Instance::open(call.data_dir, &call.instance).await?,
             grants,
-            reasoner,
+            model,
         )
         .await
     }
 
     /// For the console: with everything, and with a model if there is one.
     pub(crate) async fn for_console(call: Call) -> Result<Self, Failure> {
-        let reasoner = match reasoner(call.model) {
-            Err(Failure::NoModel) => None,
-            other => Some(other?),
-        };
-        let grants = Grants::open(call.mounts)?;
+        let model = if_there_is_one(reasoner(call.model))?;
+        let grants = Grants::open(call.mounts, model.clone())?;
         Self::with(
             Instance::open(call.data_dir, &call.instance).await?,
             grants,
-            reasoner,
+            model,
         )
         .await
     }
@@ -149,4 +149,11 @@ fn reasoner(model: Option<String>) -> Result<Reasoner, Failure> {
         .or_else(|| std::env::var("SVIT_MODEL").ok())
         .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
     Ok(Reasoner::new(model, OpenAI::from_env()?))
+}
+
+fn if_there_is_one(reasoner: Result<Reasoner, Failure>) -> Result<Option<Reasoner>, Failure> {
+    match reasoner {
+        Err(Failure::NoModel) => Ok(None),
+        other => other.map(Some),
+    }
 }

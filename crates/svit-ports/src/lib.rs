@@ -59,6 +59,7 @@
 //! - [`PortContext`], [`CommittedState`]: what a port can see;
 //! - [`Ports`]: the ports of one process, their manuals, and the dispatch;
 //! - [`http`]: the port for HTTP requests, within an allowlist;
+//! - `llm` (feature of that name): the port for one bounded call of a model;
 //! - [`ValueMount`] and, on Unix, `FolderMount`: resources to be attached below `/mounts`;
 //! - [`PortError`].
 //!
@@ -71,6 +72,8 @@ mod context;
 mod descriptor;
 mod error;
 pub mod http;
+#[cfg(feature = "llm")]
+pub mod llm;
 mod mounts;
 mod port;
 mod ports;

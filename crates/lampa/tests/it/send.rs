@@ -145,3 +145,39 @@ fn a_refused_key_and_an_unreachable_server_are_told() {
         "{text}"
     );
 }
+
+#[test]
+fn with_a_key_scripts_can_ask_the_model_and_without_one_there_is_no_such_port() {
+    let talk = Talk::new(Script::requests([
+        Reply::text("teal"),
+        Reply::text("It is said."),
+    ]));
+    let source = r#"(define (main x) (port-call \"llm\" (value-map \"prompt\" x)))"#;
+    let script = format!("{{\"source\": \"{source}\"}}");
+    talk.console.says(&["write", "/lib/ask", &script]);
+
+    let without = talk
+        .console
+        .refuses(1, &["exec", "/lib/ask", "\"A color?\""]);
+    assert!(without.contains("there is no port"), "{without}");
+
+    let asked = said(&talk.output(&["--json", "exec", "/lib/ask", "\"A color?\""]));
+    let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
+    assert_eq!(asked["output"]["text"], json!("teal"), "{asked}");
+    let versions = || talk.console.says(&["log"]).lines().count();
+    let before = versions();
+
+    // The same is granted to each command, so that nothing is committed to grant it again.
+    let folder = said(&talk.output(&["discover", "/mounts/cwd"]));
+    assert!(!folder.is_empty());
+    assert_eq!(versions(), before);
+
+    // What is granted is said where somebody reads it.
+    let mut console = talk.program(&["--plain"]);
+    let said = said(&console.stdin(std::process::Stdio::null()).output().unwrap());
+    assert!(
+        said.contains("by the port llm scripts can ask the model"),
+        "{said}"
+    );
+    assert_eq!(talk.server.journal().len(), 1);
+}

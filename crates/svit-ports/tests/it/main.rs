@@ -9,6 +9,8 @@ use svit_value::{Value, value};
 
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "llm")]
+mod llm;
 
 #[test]
 fn a_value_conforms() {

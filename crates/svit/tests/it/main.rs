@@ -11,5 +11,6 @@ mod example;
 mod grants;
 mod hostile;
 mod http;
+mod llm;
 mod own_store;
 mod quickstart;
