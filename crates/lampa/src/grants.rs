@@ -43,7 +43,7 @@ impl FolderGrant {
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     mounts: Vec<Folder>,
-    /// The model of the port `llm`.
+    /// The model of the ports `llm` and `spawn`.
     model: Option<Reasoner>,
     /// For people: what the model and scripts can reach.
     pub(crate) said: Vec<String>,
@@ -82,11 +82,11 @@ impl Grants {
         }
         grants.said.push(HTTP.to_owned());
         if let Some(model) = &grants.model {
-            let said = "by the port llm scripts can ask the model";
-            let costs = "each call costs tokens, which no budget of a turn counts";
-            grants
-                .said
-                .push(format!("{said} {}: {costs}", model.model()));
+            let model = model.model();
+            grants.said.push(format!(
+                "by the port llm scripts can ask the model {model}, and by spawn have a fork of the \
+                 process answer: each call costs tokens, which no budget of a turn counts"
+            ));
         }
         Ok(grants)
     }
@@ -132,7 +132,7 @@ impl Grants {
         }
         let mut ports = Ports::new().http_unrestricted();
         if let Some(model) = self.model {
-            ports = ports.llm(model);
+            ports = ports.llm(model.clone()).spawn(model);
         }
         svit.ports(ports)
     }

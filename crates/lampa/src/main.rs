@@ -21,8 +21,8 @@
 //!
 //! The console, and every command that can meet what is outside, mounts the current folder, to be
 //! read, at `/mounts/cwd`, and the folders of `--mount` and `--mount-rw`. It is a console for research:
-//! the port `http` is unrestricted, and with a key the port `llm` lets scripts ask the model. What can
-//! be reached is said when the console opens.
+//! the port `http` is unrestricted, and with a key the ports `llm` and `spawn` let scripts ask the model
+//! and have forks of the process answer. What can be reached is said when the console opens.
 //!
 //! # What it does not do
 //! It keeps no copy of the tree: names, facts and values are asked for as they are looked at, a

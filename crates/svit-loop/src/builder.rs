@@ -11,6 +11,7 @@ use svit_txn::{DurableProcess, Hook, Limits, MemoryStore, ProcessBuilder};
 use svit_value::Value;
 
 use crate::budget::Budget;
+use crate::children::Guidance;
 use crate::grants::Grants;
 use crate::{LoopError, Svit, ToolPolicy};
 
@@ -199,7 +200,11 @@ impl SvitBuilder {
                 DurableProcess::create(store, process.build()?).await?
             }
         };
-        let ports = self.grants.attach(&process).await?;
+        let guidance = Guidance {
+            instructions: self.instructions.clone(),
+            policy: self.policy.clone(),
+        };
+        let ports = self.grants.attach(&process, guidance).await?;
         let mut svit = Svit::new(process, self.reasoner, self.instructions, self.policy).await?;
         svit.ports = ports;
         svit.budget = self.budget;

@@ -82,6 +82,9 @@ pub enum LoopError {
     /// Another loop was started on the same process, and works on its messages now.
     #[error("another loop was started on the same process and took over")]
     Superseded,
+    /// A child's model called a tool that waits for the host's yes or no, which nobody can give there.
+    #[error("the child called a tool that needs an approval, and nobody can give it there")]
+    ChildAsks,
     /// No call of this name waits for the host, or none does any more.
     #[error("call {id} does not wait for approval")]
     NotWaiting {
@@ -144,6 +147,7 @@ impl LoopError {
             Self::TurnFailed { .. } => "turn_failed",
             Self::Stopped { .. } => "stopped",
             Self::Superseded => "superseded",
+            Self::ChildAsks => "needs_approval",
             Self::NotWaiting { .. } => "not_waiting",
             Self::AlreadyAnswered { .. } => "already_answered",
             Self::BadApprovalId { .. } => "bad_approval_id",

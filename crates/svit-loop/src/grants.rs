@@ -11,6 +11,7 @@ use svit_txn::{BoxFuture, Committed, DurableProcess, PortDispatch, PortEffect, P
 use svit_value::{Map, Text, Value};
 
 use crate::LoopError;
+use crate::children::{Children, Guidance};
 
 /// What is to be attached.
 #[derive(Default)]
@@ -31,7 +32,11 @@ impl fmt::Debug for Grants {
 
 impl Grants {
     /// Attaches everything, and gives back the ports that calls go to.
-    pub(crate) async fn attach(self, process: &DurableProcess) -> Result<Arc<Ports>, LoopError> {
+    pub(crate) async fn attach(
+        self,
+        process: &DurableProcess,
+        guidance: Guidance,
+    ) -> Result<Arc<Ports>, LoopError> {
         for (name, provider) in self.mounts {
             process.attach_mount(&name, provider).await?;
         }
@@ -42,6 +47,7 @@ impl Grants {
         let granted = Granted {
             manuals: ports.manuals()?,
             ports: ports.clone(),
+            guidance,
         };
         process.attach_ports(Arc::new(granted)).await?;
         Ok(ports)
@@ -52,6 +58,26 @@ impl Grants {
 struct Granted {
     ports: Arc<Ports>,
     manuals: Map,
+    /// For children.
+    guidance: Guidance,
+}
+
+impl Granted {
+    async fn dispatch(
+        &self,
+        request: PortRequest,
+        children: Option<Children>,
+    ) -> Result<Value, HostError> {
+        let state = Arc::new(Seen(request.committed));
+        let mut context = PortContext::new(state, request.key);
+        if let Some(children) = children {
+            context = context.with_children(Arc::new(children));
+        }
+        let answer = self.ports.dispatch(&request.name, request.input, &context);
+        answer
+            .await
+            .map_err(|error: PortError| HostError::soft(error.code(), error.to_string()))
+    }
 }
 
 impl PortDispatch for Granted {
@@ -69,14 +95,19 @@ impl PortDispatch for Granted {
     }
 
     fn call(&self, request: PortRequest) -> BoxFuture<'_, Result<Value, HostError>> {
-        Box::pin(async move {
-            let state = Arc::new(Seen(request.committed));
-            let context = PortContext::new(state, request.key);
-            let answer = self.ports.dispatch(&request.name, request.input, &context);
-            answer
-                .await
-                .map_err(|error: PortError| HostError::soft(error.code(), error.to_string()))
-        })
+        Box::pin(self.dispatch(request, None))
+    }
+
+    fn call_for<'a>(
+        &'a self,
+        process: &'a DurableProcess,
+        request: PortRequest,
+    ) -> BoxFuture<'a, Result<Value, HostError>> {
+        let children = Children {
+            parent: process.clone(),
+            guidance: self.guidance.clone(),
+        };
+        Box::pin(self.dispatch(request, Some(children)))
     }
 }
 

@@ -20,6 +20,15 @@
 //! - [`ToolPolicy`]: what the model may do; [`Approvals`]: calls that wait for the host's yes or no;
 //! - [`LoopError`].
 //!
+//! # Children
+//! A process that is granted the port `spawn` ([`Ports::spawn`](svit_ports::Ports::spawn)) can have a fork
+//! of itself answer a prompt. The child works in a loop of its own, under the instructions, the
+//! [`ToolPolicy`] and the hooks of its parent, with the model, the ports and the budget that the port was
+//! made with. What is said of it at `/children/<name>` is `{address, state}`, where the state is
+//! `running`, `answered` (with the child's `version`) or `failed` (with a `code`). A child is known by the
+//! key of its call: made again after a crash, the call goes on with the child that is there. Where a
+//! child calls a tool that waits for the host, it fails with `needs_approval`.
+//!
 //! # What it does not do
 //! It knows no provider's wire format (`svit-model`) and no store (`svit-txn` and above).
 //!
@@ -58,6 +67,7 @@
 mod approvals;
 mod budget;
 mod builder;
+mod children;
 mod compaction;
 mod context;
 mod conversation;

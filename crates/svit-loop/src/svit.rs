@@ -285,6 +285,13 @@ impl Svit {
         self.shared.cancel_turn();
     }
 
+    /// Ends when a call waits for the host's yes or no.
+    pub(crate) async fn waits_for_host(&self) {
+        let mut progress = self.shared.watch();
+        // The sender lives as long as `self`, so that it cannot fail.
+        let _ = progress.wait_for(|now| *now == Progress::Waiting).await;
+    }
+
     /// Tokens used by the whole thread so far.
     pub fn usage(&self) -> Usage {
         self.shared.usage()

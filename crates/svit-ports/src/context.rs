@@ -8,6 +8,8 @@ use svit_tree::{Access, Caller, IntoPath, Path, Stat, Tree};
 use svit_value::{Text, Value};
 
 use crate::PortFailure;
+#[cfg(feature = "model")]
+use crate::spawn::ChildRunner;
 
 /// A committed state of a process, to be read. It does not change while a port runs.
 ///
@@ -54,6 +56,8 @@ impl CommittedState for Tree {
 pub struct PortContext {
     state: Arc<dyn CommittedState>,
     idempotency_key: Text,
+    #[cfg(feature = "model")]
+    children: Option<Arc<dyn ChildRunner>>,
 }
 
 impl PortContext {
@@ -63,7 +67,22 @@ impl PortContext {
         Self {
             state,
             idempotency_key: idempotency_key.into(),
+            #[cfg(feature = "model")]
+            children: None,
         }
+    }
+
+    /// The same, with what runs children of the process; for the port `spawn`.
+    #[cfg(feature = "model")]
+    #[must_use]
+    pub fn with_children(mut self, children: Arc<dyn ChildRunner>) -> Self {
+        self.children = Some(children);
+        self
+    }
+
+    #[cfg(feature = "model")]
+    pub(crate) fn children(&self) -> Option<&dyn ChildRunner> {
+        self.children.as_deref()
     }
 
     /// The key of this call, for the far side to recognize a repeated one.

@@ -59,7 +59,8 @@
 //! - [`PortContext`], [`CommittedState`]: what a port can see;
 //! - [`Ports`]: the ports of one process, their manuals, and the dispatch;
 //! - [`http`]: the port for HTTP requests, within an allowlist;
-//! - `llm` (feature of that name): the port for one bounded call of a model;
+//! - `llm` (feature `model`): the port for one bounded call of a model;
+//! - `spawn` (feature `model`): the port that has a child of the process answer a prompt;
 //! - [`ValueMount`] and, on Unix, `FolderMount`: resources to be attached below `/mounts`;
 //! - [`PortError`].
 //!
@@ -72,11 +73,15 @@ mod context;
 mod descriptor;
 mod error;
 pub mod http;
-#[cfg(feature = "llm")]
+#[cfg(feature = "model")]
+mod limits;
+#[cfg(feature = "model")]
 pub mod llm;
 mod mounts;
 mod port;
 mod ports;
+#[cfg(feature = "model")]
+pub mod spawn;
 
 pub use context::{CommittedState, PortContext};
 pub use descriptor::{Effect, MAX_PORT_BYTES, PortDescriptor, PortLimits};

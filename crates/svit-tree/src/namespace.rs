@@ -8,7 +8,7 @@ use crate::{Mutation, Path, TreeError, apply};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(usize)]
 pub enum Node {
-    /// `/children`: reserved.
+    /// `/children`: what the host says about children of this process.
     Children,
     /// `/inbox`: the durable input queue, keyed by 16-digit sequence numbers.
     Inbox,

@@ -226,7 +226,7 @@ impl Waiting {
                 Next::Called(Ok(posted)) => {
                     let request = *posted.request;
                     notes.take(PortStage::Started(&request)).await?;
-                    let answer = answered(&*self.dispatch, request.clone()).await;
+                    let answer = answered(&*self.dispatch, notes.process, request.clone()).await;
                     let outcome = PortOutcome::of(&answer);
                     notes.take(PortStage::Finished(&request, outcome)).await?;
                     // A guest that is gone needs no answer.
@@ -263,12 +263,17 @@ fn no_thread() -> Error {
 }
 
 /// One call, in which a panic ends the call and nothing else.
-async fn answered(dispatch: &dyn PortDispatch, request: PortRequest) -> Answer {
+async fn answered(
+    dispatch: &dyn PortDispatch,
+    process: &DurableProcess,
+    request: PortRequest,
+) -> Answer {
     let panicked = || {
         let message = "the port failed inside and was stopped";
         Err(HostError::soft("port_panicked", message))
     };
-    let Ok(mut call) = catch_unwind(AssertUnwindSafe(|| dispatch.call(request))) else {
+    let Ok(mut call) = catch_unwind(AssertUnwindSafe(|| dispatch.call_for(process, request)))
+    else {
         return panicked();
     };
     future::poll_fn(

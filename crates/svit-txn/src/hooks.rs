@@ -17,7 +17,8 @@ use crate::guests::{Guests, cut};
 /// Hooks are given by the host, with [`ProcessBuilder::hook`](crate::ProcessBuilder::hook),
 /// [`Process::hook`](crate::Process::hook) or [`Attachments`]. They are no part of what is stored, so
 /// that a process that is restored or resumed has those that it is given again; and they are not
-/// inherited: a fork starts without any, as it starts without other things that a host attached.
+/// inherited: a fork starts without any, as it starts without other things that a host attached. (The
+/// one exception is [`DurableProcess::child`](crate::DurableProcess::child).)
 /// Clones of a handle are the same process and have the same hooks.
 ///
 /// Both methods are called without the locks that reads need, so that a hook may read the process.
@@ -187,6 +188,13 @@ impl Hooks {
         Arc::make_mut(self.0.get_or_insert_default()).push(hook);
     }
 
+    /// The same, which are told of no commit.
+    pub(crate) fn asked_only(&self) -> Self {
+        let asked = |hook: &Arc<dyn Hook>| Arc::new(AskedOnly(hook.clone())) as Arc<dyn Hook>;
+        let hooks = self.0.as_ref();
+        Self(hooks.map(|hooks| Arc::new(hooks.iter().map(asked).collect())))
+    }
+
     fn list(&self) -> &[Arc<dyn Hook>] {
         self.0.as_deref().map_or(&[], Vec::as_slice)
     }
@@ -212,6 +220,19 @@ impl Hooks {
         self.list()
             .iter()
             .try_for_each(|hook| ask(&**hook, &proposed))
+    }
+}
+
+/// A hook that is asked about a process whose commits are not its matter.
+struct AskedOnly(Arc<dyn Hook>);
+
+impl Hook for AskedOnly {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn before(&self, proposed: &Proposed<'_>) -> Result<(), Refusal> {
+        self.0.before(proposed)
     }
 }
 

@@ -8,7 +8,7 @@ use svit_value::{Bytes, Digest, List, Map, Text, Value};
 use crate::codec::{self, Fields};
 use crate::committed::Committed;
 use crate::store::{BoxFuture, ReceiptKey};
-use crate::{Error, RecordError};
+use crate::{DurableProcess, Error, RecordError};
 
 /// What a call of a port can do to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +81,20 @@ pub trait PortDispatch: Send + Sync {
     /// Why there is no answer. A soft error can be handled by the script; a hard one ends the
     /// activation.
     fn call(&self, request: PortRequest) -> BoxFuture<'_, Result<Value, HostError>>;
+
+    /// The same for the process that calls: what is called instead of [`call`](Self::call), for ports
+    /// that fork it. By default it is not looked at.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn call_for<'a>(
+        &'a self,
+        process: &'a DurableProcess,
+        request: PortRequest,
+    ) -> BoxFuture<'a, Result<Value, HostError>> {
+        let _ = process;
+        self.call(request)
+    }
 }
 
 /// One call of a port.

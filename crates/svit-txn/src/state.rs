@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use svit_tree::{Address, Change, Node, Path, Source, Tree, diff};
+use svit_tree::{Address, Change, Mutation, Node, Path, Source, Tree, diff};
 use svit_value::{Digest, Map, Value};
 
 use crate::mounts::MountWrite;
@@ -156,6 +156,25 @@ impl State {
             None => Err(Error::NoMessage { sequence }),
         }
     }
+}
+
+impl State {
+    /// The tree with an entry about a child.
+    pub(crate) fn record_child(&self, name: &str, entry: &Value) -> Result<Tree, Error> {
+        let place = child_place(name)?;
+        self.limits.check_value(entry, Some(&place))?;
+        Ok(self.tree.apply(&[Mutation::set(place, entry.clone())])?)
+    }
+
+    /// The tree without an entry about a child.
+    pub(crate) fn forget_child(&self, name: &str) -> Result<Tree, Error> {
+        let place = child_place(name)?;
+        Ok(self.tree.apply(&[Mutation::remove(place)])?)
+    }
+}
+
+fn child_place(name: &str) -> Result<Path, Error> {
+    Ok(Path::root().join(Node::Children.name())?.join(name)?)
 }
 
 /// A sequence number as a key: 16 digits, so that keys sort by number.

@@ -133,7 +133,7 @@
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`], [`Approvals`];
 //! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
 //! - HTTP requests within an allowlist: [`HttpAllowlist`], `Ports::http`, `ReqwestHttpTransport`, [`http`];
-//! - one call of a model, for scripts: [`Ports::llm`], [`llm`];
+//! - one call of a model, for scripts: [`Ports::llm`], [`llm`]; a turn of a child: [`Ports::spawn`], [`spawn`];
 //! - guests: [`guest`], `Script`, `svit_script!`, `svit_script_test!`;
 //! - best matches first, for hosts: `rank`;
 //! - failures: [`Error`], one type with every layer's own error inside. [`Error::code`] is stable.
@@ -199,6 +199,13 @@ pub mod http {
 /// The port `llm`: one bounded call of a model that a host grants.
 pub mod llm {
     pub use svit_ports::llm::{LlmError, LlmLimits, LlmPort};
+}
+
+/// The port `spawn`: a child of the process answers a prompt.
+pub mod spawn {
+    pub use svit_ports::spawn::{
+        ChildAnswer, ChildRun, ChildRunner, SpawnError, SpawnLimits, SpawnPort,
+    };
 }
 
 /// Mounts: resources outside of a process that are seen below `/mounts`.

@@ -164,6 +164,14 @@ fn with_a_key_scripts_can_ask_the_model_and_without_one_there_is_no_such_port() 
     let asked = said(&talk.output(&["--json", "exec", "/lib/ask", "\"A color?\""]));
     let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
     assert_eq!(asked["output"]["text"], json!("teal"), "{asked}");
+
+    let script = script.replace("llm", "spawn");
+    talk.console.says(&["write", "/lib/have", &script]);
+    let had = said(&talk.output(&["--json", "exec", "/lib/have", "\"And a word?\""]));
+    let had: serde_json::Value = serde_json::from_str(&had).unwrap();
+    assert_eq!(had["output"]["text"], json!("It is said."), "{had}");
+    let children = talk.console.json(&["show", "/children"]);
+    assert!(children.to_string().contains("answered"), "{children}");
     let versions = || talk.console.says(&["log"]).lines().count();
     let before = versions();
 
@@ -179,5 +187,5 @@ fn with_a_key_scripts_can_ask_the_model_and_without_one_there_is_no_such_port() 
         said.contains("by the port llm scripts can ask the model"),
         "{said}"
     );
-    assert_eq!(talk.server.journal().len(), 1);
+    assert_eq!(talk.server.journal().len(), 2);
 }

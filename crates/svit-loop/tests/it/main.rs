@@ -4,6 +4,7 @@
 mod anywhere;
 mod approvals;
 mod budgets;
+mod children;
 mod common;
 mod compaction;
 mod crash;

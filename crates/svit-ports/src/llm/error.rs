@@ -42,7 +42,7 @@ pub enum LlmError {
     #[error("no complete answer within {} ms", .0.as_millis())]
     Timeout(Duration),
     /// The call was made where no time can be measured.
-    #[error("the port works only inside a tokio runtime")]
+    #[error("the port works only inside a tokio runtime with time")]
     NoRuntime,
     /// The model's own failure; its text is free of keys.
     #[error(transparent)]

@@ -10,15 +10,10 @@ use svit_value::{Map, Text, Value};
 
 use super::LlmError;
 use super::input::{input_schema, output_schema, request};
+use crate::limits::{BESIDE_TEXT, MOST_BYTES, check, millis};
 use crate::{
     BoxFuture, Effect, Port, PortContext, PortDescriptor, PortError, PortFailure, PortLimits, Ports,
 };
-
-/// What a call and an answer may have beside their texts.
-const BESIDE_TEXT: u64 = 64 << 10;
-
-/// The most that a limit in bytes may be.
-const MOST_BYTES: u64 = 32 << 20;
 
 /// How large one call may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +73,6 @@ impl LlmPort {
     /// # Errors
     /// [`PortError::BadDescriptor`] if one is 0, or more than it may be.
     pub fn limits(mut self, limits: LlmLimits) -> Result<Self, PortError> {
-        let millis = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
         let rows = [
             ("max_prompt_bytes", limits.max_prompt_bytes, MOST_BYTES),
             (
@@ -87,18 +81,9 @@ impl LlmPort {
                 u64::MAX,
             ),
             ("max_answer_bytes", limits.max_answer_bytes, MOST_BYTES),
-            ("timeout", millis, u64::MAX),
+            ("timeout", millis(limits.timeout), u64::MAX),
         ];
-        for (field, given, most) in rows {
-            if !(1..=most).contains(&given) {
-                let port = self.name.clone();
-                let why = match most {
-                    u64::MAX => "it is 0".to_owned(),
-                    _ => format!("it is {given}, not 1 to {most}"),
-                };
-                return Err(PortError::BadDescriptor { port, field, why });
-            }
-        }
+        check(&self.name, rows)?;
         self.limits = limits;
         Ok(self)
     }
@@ -106,7 +91,7 @@ impl LlmPort {
     // THREAT[TM-PORT-3]: what is asked, answered and waited for is bounded here.
     async fn answer(&self, input: &Value) -> Result<Value, LlmError> {
         let request = request(input, &self.limits)?;
-        if tokio::runtime::Handle::try_current().is_err() {
+        if !has_time() {
             return Err(LlmError::NoRuntime);
         }
         let allowed = self.limits.max_answer_bytes;
@@ -147,6 +132,12 @@ impl LlmPort {
             .map(Value::from)
             .map_err(|error| ModelError::from(error).into())
     }
+}
+
+/// Whether there is a runtime that can measure time.
+fn has_time() -> bool {
+    tokio::runtime::Handle::try_current().is_ok()
+        && std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
 /// The text of an answer and how it ends, up to so many bytes. A model that calls tools which it was

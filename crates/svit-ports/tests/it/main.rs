@@ -9,8 +9,10 @@ use svit_value::{Value, value};
 
 #[cfg(feature = "http")]
 mod http;
-#[cfg(feature = "llm")]
+#[cfg(feature = "model")]
 mod llm;
+#[cfg(feature = "model")]
+mod spawn;
 
 #[test]
 fn a_value_conforms() {

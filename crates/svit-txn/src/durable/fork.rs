@@ -23,14 +23,19 @@ impl DurableProcess {
     /// [`StoreError::AlreadyExists`]; the address is malformed. An outcome that is not known is found
     /// out as after [`create`](Self::create).
     pub async fn fork(&self, address: impl IntoAddress) -> Result<Self, Error> {
-        let address = address.into_address()?;
+        self.fork_with(address.into_address()?, Hooks::default())
+            .await
+    }
+
+    /// A child of the newest version, with these hooks.
+    pub(super) async fn fork_with(&self, address: Address, hooks: Hooks) -> Result<Self, Error> {
         let _delivery = self.inner.news.delivery();
         let mut committer = self.settled().await?;
         let parent = committer.state.clone();
         let events = self.turns_end(&mut committer).await?;
         drop(committer);
         let anchor = self.inner.checkpoints.anchor();
-        self.fork_from(parent, address, events, anchor).await
+        self.fork_from(parent, address, events, anchor, hooks).await
     }
 
     /// A child that starts with this process as it was at a version that is kept; otherwise as
@@ -49,7 +54,7 @@ impl DurableProcess {
             (loaded.state, loaded.anchor)
         };
         let parent = state.address.clone();
-        let forked = self.fork_from(state, address, 0, anchor);
+        let forked = self.fork_from(state, address, 0, anchor, Hooks::default());
         match forked.await {
             // It may have been cut, or its parent deleted, since it was looked at.
             Err(Error::Store(
@@ -100,6 +105,7 @@ impl DurableProcess {
         address: Address,
         events: u64,
         anchor: Anchor,
+        hooks: Hooks,
     ) -> Result<Self, Error> {
         let (base, transition) = fork_state(&parent, address, events)?;
         let bytes = transition.record.body.len() as u64;
@@ -112,7 +118,7 @@ impl DurableProcess {
         let started = Started {
             attached: Attachments {
                 guests: self.inner.guests.clone(),
-                hooks: Hooks::default(),
+                hooks,
             },
             base,
             state: transition.after,

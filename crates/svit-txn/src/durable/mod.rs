@@ -7,6 +7,7 @@
 mod activate;
 mod attach;
 mod checkpoint;
+mod children;
 mod commit;
 mod cut;
 mod fork;

@@ -78,6 +78,18 @@ pub enum Operation {
         /// The sequence number of its message.
         sequence: u64,
     },
+    /// Say something about a child, at `/children/<name>`.
+    RecordChild {
+        /// The name.
+        name: Text,
+        /// What is to stand there.
+        entry: Value,
+    },
+    /// Take what is said about a child out of `/children`. The child itself stays.
+    ForgetChild {
+        /// The name.
+        name: Text,
+    },
     /// Change nothing; only the events land.
     Note,
 }
@@ -432,6 +444,10 @@ impl DurableProcess {
             Operation::ForgetDead { sequence } => {
                 (Source::Thread, state.forget_dead(*sequence)?, None)
             }
+            Operation::RecordChild { name, entry } => {
+                (Source::Host, state.record_child(name, entry)?, None)
+            }
+            Operation::ForgetChild { name } => (Source::Host, state.forget_child(name)?, None),
             Operation::Note | Operation::Exec { .. } | Operation::ExecSource { .. } => {
                 return Ok(Prepared::Step(None, Outcome::Noted));
             }

@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod children;
 mod conformance;
 #[cfg(feature = "lisp")]
 mod control;

@@ -187,3 +187,16 @@ async fn a_model_calls_another_by_its_port() {
     svit.stop().await.unwrap();
     assert!(thread.contains("Make it blue: a wish"), "{thread}");
 }
+
+#[test]
+fn the_example_sorts_one_ticket_by_itself_and_one_by_a_child() {
+    let output = crate::example::said(&crate::example::program("children").output().unwrap());
+    let expected = [
+        "ticket a is a bug, by llm",
+        "ticket b is a wish, by llm and spawn",
+        r#"sorted: {"a": "bug", "b": "wish"}"#,
+        r#"notes of the parent: ["colors"]"#,
+        r#"notes of its child: ["colors", "teal"]"#,
+    ];
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected);
+}

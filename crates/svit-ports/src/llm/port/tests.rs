@@ -356,8 +356,14 @@ fn without_a_runtime_it_says_so() {
     };
     assert_eq!(
         shown(ended),
-        "no_runtime: the port works only inside a tokio runtime"
+        "no_runtime: the port works only inside a tokio runtime with time"
     );
+
+    let without_time = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let ended = without_time.block_on(ports.dispatch("llm", value!({"prompt": "a"}), &ctx));
+    assert!(shown(ended).starts_with("no_runtime"));
 }
 
 #[test]
