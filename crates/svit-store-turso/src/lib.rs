@@ -43,6 +43,7 @@
 //! | open, close, read figures | [`TursoProcessStore`], [`OpenOptions`], [`Stats`], [`Histogram`] |
 //! | check everything, with progress | [`TursoProcessStore::verify_with`], [`Verification`], [`Damage`] |
 //! | copy a store, put a copy in place | [`TursoProcessStore::backup`], [`TursoProcessStore::restore`] |
+//! | show the rows of a query below a mount | `TursoQuery` (feature `turso-mount`) |
 //! | remove blocks that nothing needs | [`collect`](svit_txn::ProcessStore::collect), some hundred steps at a time, until it is done |
 //!
 //! # What it does not do
@@ -83,6 +84,8 @@ mod options;
 mod owner;
 mod prepared;
 mod processes;
+#[cfg(feature = "turso-mount")]
+mod query;
 mod read;
 mod receipts;
 mod recent;
@@ -99,6 +102,8 @@ mod verify;
 mod watch;
 
 pub use options::{OpenOptions, Synchronous, WhenFull};
+#[cfg(feature = "turso-mount")]
+pub use query::{QueryError, TursoQuery};
 pub use stats::{Histogram, Stats};
 pub use store::TursoProcessStore;
 pub use verify::{Damage, Verification};

@@ -5,6 +5,9 @@
 //! panicking on invalid UTF-8 (all text is stored as blobs), numbers that wrap, rows left open.
 //! A local `libsql` connection does its work inside the first poll, so no runtime is needed.
 
+#[cfg(feature = "turso-mount")]
+pub(crate) mod reader;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -192,15 +195,7 @@ impl Connection {
     /// Opens, or creates, the file. `path` must be absolute: a relative one could be read as a URI
     /// or as `:memory:`.
     pub(crate) fn open(path: &Path) -> Result<Connection, SqlError> {
-        let text = path
-            .to_str()
-            .filter(|text| path.is_absolute() && !text.contains('\0'))
-            .ok_or_else(|| {
-                SqlError::Misuse(format!(
-                    "{} is not an absolute UTF-8 path without NUL",
-                    path.display()
-                ))
-            })?;
+        let text = checked(path)?;
         let database = ready(libsql::Builder::new_local(text).build())?;
         let inner = database.connect().map_err(SqlError::from_libsql)?;
         Ok(Connection {
@@ -408,6 +403,18 @@ fn decode(row: &libsql::Row) -> Result<Row, SqlError> {
         });
     }
     Ok(Row { cells })
+}
+
+/// The text of a path that cannot be taken for anything else than one.
+fn checked(path: &Path) -> Result<&str, SqlError> {
+    path.to_str()
+        .filter(|text| path.is_absolute() && !text.contains('\0'))
+        .ok_or_else(|| {
+            SqlError::Misuse(format!(
+                "{} is not an absolute UTF-8 path without NUL",
+                path.display()
+            ))
+        })
 }
 
 /// Runs a future that never waits, as those of a local connection are.

@@ -172,7 +172,7 @@
 //! `search` (both for scripts), `providers` (HTTP and TLS), `http` (the port of that name, with the same
 //! client and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
 //! store contract, the loop and scripted models.
-//! `rank` (tantivy) is off by default.
+//! `rank` (tantivy) and `turso-mount` (`mount::TursoQuery`) are off by default.
 
 pub mod store;
 
@@ -213,6 +213,8 @@ pub mod mount {
     #[cfg(unix)]
     pub use svit_ports::FolderMount;
     pub use svit_ports::ValueMount;
+    #[cfg(feature = "turso-mount")]
+    pub use svit_store_turso::{QueryError, TursoQuery};
     pub use svit_tree::Mounted;
     pub use svit_tree::mount::{
         Grant, Locality, MountDescriptor, MountError, MountPath, MountStat,

@@ -25,4 +25,6 @@ mod lives;
 mod many;
 mod open;
 mod process;
+#[cfg(feature = "turso-mount")]
+mod query;
 mod under;
