@@ -5,6 +5,7 @@ mod tests;
 
 use std::ops::AddAssign;
 use std::pin::Pin;
+use std::task::Poll;
 
 use futures_util::{Stream, StreamExt};
 
@@ -138,9 +139,14 @@ pub async fn collect(
 ) -> Result<ModelResponse, ModelError> {
     let mut parts: Vec<ContentPart> = Vec::new();
     let mut usage = Usage::default();
+    let mut events = 0_u64;
     while let Some(event) = stream.next().await {
         let event = event?;
         on_event(&event);
+        events += 1;
+        if events.is_multiple_of(EVENTS_BEFORE_OTHERS) {
+            let_others_go().await;
+        }
         match event {
             ModelEvent::TextDelta(delta) => match parts.last_mut() {
                 Some(ContentPart::Text(text)) => text.push_str(&delta),
@@ -163,6 +169,23 @@ pub async fn collect(
     Err(ModelError::broken(
         "the stream ended before the answer was complete",
     ))
+}
+
+/// After so many events others get a turn: a stream that always has one ready would leave no moment at which
+/// a deadline is looked at, or the call is cancelled.
+const EVENTS_BEFORE_OTHERS: u64 = 64;
+
+/// Waits once, for as long as it takes to be asked again.
+async fn let_others_go() {
+    let mut asked = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// An answer for people is one text. Next to tool calls the order matters more: it is replayed.

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream;
 use svit_loop::{LoopError, Svit};
-use svit_model::{Message, ModelError, Provider, Role, Scripted, ScriptedReply};
+use svit_model::{
+    BoxFuture, Message, ModelError, ModelEvent, ModelLimits, ModelRequest, ModelStream, Provider,
+    Role, Scripted, ScriptedReply,
+};
 use svit_testkit::fault::{Fault, FaultyStore};
 use svit_txn::{DurableProcess, MemoryStore, ProcessStore};
 use svit_value::value;
@@ -163,6 +167,30 @@ async fn a_turn_that_took_its_time_ends_while_the_model_thinks() {
         assert!(reason.contains("90s"), "{reason}");
         assert_eq!(begun.elapsed().as_secs(), 90, "each turn has its own time");
     }
+}
+
+/// Streams for ever, and always has something ready.
+struct Babble;
+
+impl Provider for Babble {
+    fn respond(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        let events = stream::repeat_with(|| Ok(ModelEvent::ReasoningDelta("hm".to_owned())));
+        Box::pin(async { Ok(Box::pin(events) as ModelStream) })
+    }
+
+    fn limits(&self, _: &str) -> ModelLimits {
+        ModelLimits::new(8_000)
+    }
+}
+
+#[tokio::test]
+async fn a_turn_whose_model_never_stops_to_breathe_ends_all_the_same() {
+    let process = create(Arc::new(MemoryStore::new())).await;
+    let wall = Duration::from_millis(20);
+    let svit = with_budget(process, Babble, u64::MAX, wall).await.unwrap();
+    svit.start().unwrap();
+    let (code, attempts, _) = failure(svit.inbox().ask(Message::user("Hello?")).await);
+    assert_eq!((code.as_str(), attempts), ("max_turn_wall", 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! From a stream to one answer.
 
+use std::time::Duration;
+
 use futures_util::{FutureExt, stream};
 use svit_value::value;
 
@@ -98,4 +100,21 @@ fn reasons_are_read_as_they_are_written() {
     ] {
         assert_eq!(FinishReason::from(reason.as_str()), reason);
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_always_has_something_leaves_room_for_a_deadline() {
+    let endless = stream::repeat_with(|| text(""));
+    let collected = collect(Box::pin(endless), |_| {});
+    let left = tokio::time::timeout(Duration::from_millis(10), collected).await;
+    assert!(left.is_err());
+}
+
+#[tokio::test]
+async fn a_long_answer_is_whole() {
+    let many = (0..1_000).map(|_| text("x"));
+    let end = [Ok(ModelEvent::Finish(FinishReason::Stop))];
+    let events = stream::iter(many.chain(end).collect::<Vec<_>>());
+    let answer = collect(Box::pin(events), |_| {}).await.unwrap();
+    assert_eq!(answer.message.text().map(str::len), Some(1_000));
 }

@@ -1,7 +1,6 @@
 //! `LlmPort`: asks a model, within limits of prompt, answer, tokens and time.
 
 use std::fmt;
-use std::future::ready;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -144,21 +143,19 @@ fn has_time() -> bool {
 /// not given, or thinks aloud, is not heard.
 fn only_text(stream: ModelStream, allowed: u64) -> ModelStream {
     let mut bytes = 0_u64;
-    Box::pin(stream.filter_map(move |event| {
-        ready(match event {
-            Ok(ModelEvent::TextDelta(delta)) => {
-                bytes = bytes.saturating_add(delta.len() as u64);
-                Some(if bytes > allowed {
-                    Err(ModelError::AnswerTooLarge { limit: allowed })
-                } else {
-                    Ok(ModelEvent::TextDelta(delta))
-                })
+    Box::pin(stream.map(move |event| match event? {
+        ModelEvent::TextDelta(delta) => {
+            bytes = bytes.saturating_add(delta.len() as u64);
+            if bytes > allowed {
+                return Err(ModelError::AnswerTooLarge { limit: allowed });
             }
-            Ok(ModelEvent::ReasoningDelta(_) | ModelEvent::ToolCall(_) | ModelEvent::Opaque(_)) => {
-                None
-            }
-            other => Some(other),
-        })
+            Ok(ModelEvent::TextDelta(delta))
+        }
+        // Something still comes for each, so that whoever collects them sees the time pass.
+        ModelEvent::ReasoningDelta(_) | ModelEvent::ToolCall(_) | ModelEvent::Opaque(_) => {
+            Ok(ModelEvent::ReasoningDelta(String::new()))
+        }
+        other => Ok(other),
     }))
 }
 

@@ -314,6 +314,25 @@ fn a_model_that_says_nothing_is_left_when_its_time_is_up() {
 }
 
 #[test]
+fn a_model_that_talks_without_end_and_says_nothing_is_left_too() {
+    let limits = LlmLimits {
+        timeout: Duration::from_millis(20),
+        ..LlmLimits::default()
+    };
+    let endless: [fn(usize) -> Option<ModelEvent>; 3] = [
+        |_| Some(ModelEvent::TextDelta(String::new())),
+        |_| Some(ModelEvent::ReasoningDelta("hm".into())),
+        |_| Some(ModelEvent::Opaque(ContentPart::Text("sealed".into()))),
+    ];
+    for event in endless {
+        let (ports, _, dropped) = streams(event, limits);
+        let error = call(&ports, value!({"prompt": "a"}));
+        assert_eq!(shown(error), "timeout: no complete answer within 20 ms");
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
 fn a_call_that_is_dropped_ends_the_models() {
     let (ports, taken, dropped) = streams(|_| None, LlmLimits::default());
     block_on(async {
