@@ -82,6 +82,14 @@ pub enum LoopError {
     /// Another loop was started on the same process, and works on its messages now.
     #[error("another loop was started on the same process and took over")]
     Superseded,
+    /// A turn cannot be read back.
+    #[error("the turn of message {message} is not recorded: {why}")]
+    NotRecorded {
+        /// Its message.
+        message: MessageId,
+        /// What is missing.
+        why: &'static str,
+    },
     /// A child's model called a tool that waits for the host's yes or no, which nobody can give there.
     #[error("the child called a tool that needs an approval, and nobody can give it there")]
     ChildAsks,
@@ -147,6 +155,7 @@ impl LoopError {
             Self::TurnFailed { .. } => "turn_failed",
             Self::Stopped { .. } => "stopped",
             Self::Superseded => "superseded",
+            Self::NotRecorded { .. } => "not_recorded",
             Self::ChildAsks => "needs_approval",
             Self::NotWaiting { .. } => "not_waiting",
             Self::AlreadyAnswered { .. } => "already_answered",

@@ -18,6 +18,7 @@
 //! - [`Inbox`], [`Outbox`]: messages in, answers out;
 //! - [`Events`], [`SvitEvent`], [`Delta`]: everything that happens, for consoles and logs;
 //! - [`ToolPolicy`]: what the model may do; [`Approvals`]: calls that wait for the host's yes or no;
+//! - [`RecordedTurn`]: a turn of the past, to be run again without a model;
 //! - [`LoopError`].
 //!
 //! # Children
@@ -80,6 +81,7 @@ mod inbox;
 mod journal;
 mod outbox;
 mod prompt;
+mod recorded;
 mod shared;
 mod svit;
 mod thread;
@@ -93,5 +95,6 @@ pub use error::LoopError;
 pub use events::{Delta, Events, SvitEvent};
 pub use inbox::Inbox;
 pub use outbox::Outbox;
+pub use recorded::RecordedTurn;
 pub use svit::Svit;
 pub use tools::ToolPolicy;

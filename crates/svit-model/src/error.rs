@@ -114,7 +114,16 @@ pub enum ModelError {
         #[source]
         source: Arc<ValueError>,
     },
-    /// A [`Scripted`](crate::Scripted) model was asked for more than its list holds.
+    /// The budget that the host gave is used up; see [`Budgeted`](crate::Budgeted). Nothing was asked.
+    #[error("the budget of tokens is used up: {used} were used, {allowed} are allowed")]
+    BudgetUsedUp {
+        /// The tokens used so far.
+        used: u64,
+        /// The tokens that are allowed.
+        allowed: u64,
+    },
+    /// A [`Scripted`](crate::Scripted) or [`Recorded`](crate::Recorded) model was asked for more than
+    /// its list holds.
     #[error("the script has {answers} answers, and was asked for answer {}", .asked + 1)]
     ScriptExhausted {
         /// How many it has.
@@ -158,6 +167,7 @@ impl ModelError {
             Self::MalformedArguments { .. } => "malformed_arguments",
             Self::InvalidMessage { .. } => "invalid_message",
             Self::Value { .. } => "value",
+            Self::BudgetUsedUp { .. } => "budget_used_up",
             Self::ScriptExhausted { .. } => "script_exhausted",
             Self::NoRuntime => "no_runtime",
         }

@@ -137,38 +137,54 @@ pub async fn collect(
     mut stream: ModelStream,
     mut on_event: impl FnMut(&ModelEvent),
 ) -> Result<ModelResponse, ModelError> {
-    let mut parts: Vec<ContentPart> = Vec::new();
-    let mut usage = Usage::default();
+    let mut gathered = Gathered::default();
     let mut events = 0_u64;
     while let Some(event) = stream.next().await {
         let event = event?;
         on_event(&event);
+        if let Some(response) = gathered.take(event) {
+            return Ok(response);
+        }
         events += 1;
         if events.is_multiple_of(EVENTS_BEFORE_OTHERS) {
             let_others_go().await;
-        }
-        match event {
-            ModelEvent::TextDelta(delta) => match parts.last_mut() {
-                Some(ContentPart::Text(text)) => text.push_str(&delta),
-                _ => parts.push(ContentPart::Text(delta)),
-            },
-            ModelEvent::ReasoningDelta(_) => {}
-            ModelEvent::ToolCall(call) => parts.push(ContentPart::ToolCall(call)),
-            ModelEvent::Opaque(part) => parts.push(part),
-            ModelEvent::Usage(tokens) => usage = tokens,
-            ModelEvent::Finish(finish) => {
-                let message = Message::new(Role::Assistant, one_text(parts));
-                return Ok(ModelResponse {
-                    message,
-                    usage,
-                    finish,
-                });
-            }
         }
     }
     Err(ModelError::broken(
         "the stream ended before the answer was complete",
     ))
+}
+
+/// What has come of an answer so far.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    parts: Vec<ContentPart>,
+    usage: Usage,
+}
+
+impl Gathered {
+    /// Takes the next event; gives the answer if that was the last.
+    pub(crate) fn take(&mut self, event: ModelEvent) -> Option<ModelResponse> {
+        match event {
+            ModelEvent::TextDelta(delta) => match self.parts.last_mut() {
+                Some(ContentPart::Text(text)) => text.push_str(&delta),
+                _ => self.parts.push(ContentPart::Text(delta)),
+            },
+            ModelEvent::ReasoningDelta(_) => {}
+            ModelEvent::ToolCall(call) => self.parts.push(ContentPart::ToolCall(call)),
+            ModelEvent::Opaque(part) => self.parts.push(part),
+            ModelEvent::Usage(tokens) => self.usage = tokens,
+            ModelEvent::Finish(finish) => {
+                let parts = std::mem::take(&mut self.parts);
+                return Some(ModelResponse {
+                    message: Message::new(Role::Assistant, one_text(parts)),
+                    usage: self.usage,
+                    finish,
+                });
+            }
+        }
+        None
+    }
 }
 
 /// After so many events others get a turn: a stream that always has one ready would leave no moment at which

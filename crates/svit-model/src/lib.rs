@@ -44,7 +44,8 @@
 //! - [`Scripted`], [`ScriptedReply`]: answers from a list or a closure, for tests and for running without a key;
 //! - `OpenAI` (feature `providers`): the Responses API, Chat Completions, and every server compatible with it;
 //! - `Anthropic`, `Gemini`, `Ollama` (feature `providers`): each by its own format;
-//! - [`Retry`]: tries again, over any provider.
+//! - [`Retry`]: tries again, over any provider; [`Budgeted`]: bounds its tokens in all;
+//! - [`Recording`]: keeps what a provider answers, and [`Recorded`]: answers it again, offline.
 //!
 //! # What is not
 //! No conversation is kept here, no tool is run, and nothing is stored: see `svit-loop`. Images and sound are
@@ -63,6 +64,7 @@
 
 #[cfg(feature = "providers")]
 mod anthropic;
+mod budgeted;
 mod error;
 mod event;
 #[cfg(feature = "providers")]
@@ -75,12 +77,14 @@ mod ollama;
 #[cfg(feature = "providers")]
 mod openai;
 mod provider;
+mod recorded;
 mod retry;
 mod scripted;
 mod tool;
 
 #[cfg(feature = "providers")]
 pub use anthropic::Anthropic;
+pub use budgeted::Budgeted;
 pub use error::{ErrorSource, ModelError, TransientCause};
 pub use event::{FinishReason, ModelEvent, ModelResponse, ModelStream, Usage, collect};
 #[cfg(feature = "providers")]
@@ -91,6 +95,7 @@ pub use ollama::Ollama;
 #[cfg(feature = "providers")]
 pub use openai::OpenAI;
 pub use provider::{BoxFuture, ModelLimits, ModelRequest, Provider, Reasoner};
+pub use recorded::{Recorded, Recording};
 pub use retry::Retry;
 pub use scripted::{Scripted, ScriptedReply};
 pub use tool::{ToolCall, ToolResult, ToolSpec};

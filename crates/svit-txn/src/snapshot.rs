@@ -152,9 +152,9 @@ fn damaged(version: u64, why: String) -> Error {
     Error::History { version, why }
 }
 
-fn process(state: State) -> Process {
+fn process(state: State, guests: Guests) -> Process {
     let base = base_of(&state.address, state.version, &state.tree);
-    Process::new(base, Guests::default(), state)
+    Process::new(base, guests, state)
 }
 
 /// What the hard maxima allow a restored tree to measure.
@@ -166,6 +166,15 @@ const HARD: ValueLimits = ValueLimits {
 };
 
 impl Process {
+    /// A state of a process, which goes on from there by itself.
+    pub(crate) fn alone(state: State, guests: Guests) -> Result<Self, Error> {
+        // Before a fork took its own identity, the state is its parent's.
+        let named = system::address(&state.tree).map(Address::parse);
+        let address = named.transpose()?.unwrap_or(state.address);
+        let state = restored(address, state.version, state.tree.root().clone())?;
+        Ok(process(state, guests))
+    }
+
     /// The newest version as a file. O(size).
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.state())
@@ -194,7 +203,7 @@ impl Process {
                 "the file is not the one that its state has".to_owned(),
             ));
         }
-        Ok(process(state))
+        Ok(process(state, Guests::default()))
     }
 
     /// The newest version as JSON for people: one object with `format`, `address`, `version`, the
@@ -239,6 +248,6 @@ impl Process {
                 format!("the tree has root {}, not {root}", state.tree.digest()),
             ));
         }
-        Ok(process(state))
+        Ok(process(state, Guests::default()))
     }
 }

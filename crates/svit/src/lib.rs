@@ -129,7 +129,8 @@
 //! - to resume fast, and to forget: [`CheckpointPolicy`], [`DurableProcess::cut`],
 //!   [`DurableProcess::delete`], [`ProcessStoreExt::collect_garbage`];
 //! - a say before scripts run, a look after each commit: [`Hook`], [`Attachments`];
-//! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], `OpenAI`;
+//! - models: [`Message`], [`Reasoner`], [`Scripted`], [`Retry`], [`Budgeted`], `OpenAI`;
+//! - what a model answered, again and offline: [`Recording`], [`Recorded`], [`RecordedTurn`];
 //! - the loop: [`Svit`], [`Inbox`], [`Outbox`], [`Events`], [`SvitEvent`], [`ToolPolicy`], [`Approvals`];
 //! - what a host grants: [`Ports`] of [`Port`]s ([`port`]), [`Mount`]s ([`mount`]);
 //! - HTTP requests within an allowlist: [`HttpAllowlist`], `Ports::http`, `ReqwestHttpTransport`, [`http`];
@@ -238,15 +239,15 @@ pub use error::{Error, Result};
 #[cfg(feature = "lisp")]
 pub use svit_lisp::Script;
 pub use svit_loop::{
-    ApprovalId, ApprovalRequest, Approvals, Delta, Events, Inbox, LoopError, Outbox, Svit,
-    SvitBuilder, SvitEvent, ToolPolicy,
+    ApprovalId, ApprovalRequest, Approvals, Delta, Events, Inbox, LoopError, Outbox, RecordedTurn,
+    Svit, SvitBuilder, SvitEvent, ToolPolicy,
 };
 #[cfg(feature = "providers")]
 pub use svit_model::{Anthropic, Gemini, Ollama, OpenAI};
 pub use svit_model::{
-    ContentPart, FinishReason, Message, MessageId, ModelError, ModelEvent, ModelLimits,
-    ModelRequest, ModelStream, Provider, Reasoner, Retry, Role, Scripted, ScriptedReply, ToolCall,
-    ToolResult, ToolSpec, Usage,
+    Budgeted, ContentPart, FinishReason, Message, MessageId, ModelError, ModelEvent, ModelLimits,
+    ModelRequest, ModelStream, Provider, Reasoner, Recorded, Recording, Retry, Role, Scripted,
+    ScriptedReply, ToolCall, ToolResult, ToolSpec, Usage,
 };
 pub use svit_ports::http::HttpAllowlist;
 #[cfg(feature = "http")]

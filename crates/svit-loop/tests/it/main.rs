@@ -15,5 +15,6 @@ mod hooks;
 mod http;
 mod owners;
 mod receipts;
+mod recorded;
 mod small_store;
 mod turns;

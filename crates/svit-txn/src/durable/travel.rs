@@ -8,7 +8,7 @@ use super::replay::{self, Loaded};
 use crate::committed::Committed;
 use crate::mounts::Mounts;
 use crate::state::State;
-use crate::{Error, Snapshot};
+use crate::{Error, Process, Snapshot};
 
 impl DurableProcess {
     pub(super) async fn state_at(&self, version: u64) -> Result<Loaded, Error> {
@@ -34,6 +34,34 @@ impl DurableProcess {
         let path = path.into_path()?;
         let state = self.tree_at(version).await?;
         Committed::new(state, Mounts::default()).read(path)
+    }
+
+    /// The process as it was at a version that is kept: in memory and by itself, with the guests of this
+    /// one, and without hooks, ports and mounts. What is done to it is seen nowhere else. The cost is
+    /// that of [`read_at`](Self::read_at).
+    ///
+    /// Of a version before this process was forked it is the parent, by its own address.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`]; [`Error::Cut`]; a damaged history.
+    ///
+    /// ```
+    /// # futures_lite::future::block_on(async {
+    /// use svit_txn::{MemoryStore, Process};
+    ///
+    /// let process = Process::builder("svit://local/demo")?.memory("count", 6).build()?;
+    /// let process = MemoryStore::new().create(process).await?;
+    /// process.write("/memory/count", 7).await?;
+    ///
+    /// let before = process.process_at(0).await?;
+    /// assert_eq!(before.read("/memory/count")?, Some(6.into()));
+    /// before.write("/memory/count", 8)?;
+    /// assert_eq!(process.read("/memory/count")?, Some(7.into()));
+    /// # Ok::<(), svit_txn::Error>(()) }).unwrap();
+    /// ```
+    pub async fn process_at(&self, version: u64) -> Result<Process, Error> {
+        let state = self.tree_at(version).await?;
+        Process::alone(state, self.inner.guests.clone())
     }
 
     /// The edits that lead from one version to another, older or newer. The cost is that of

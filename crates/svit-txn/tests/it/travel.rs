@@ -91,3 +91,51 @@ fn a_durable_snapshot_is_that_of_the_same_state_in_memory() {
         assert_eq!(restored.snapshot(), process.snapshot());
     });
 }
+
+#[test]
+fn a_process_of_the_past_goes_on_by_itself() {
+    block_on(async {
+        let store = std::sync::Arc::new(MemoryStore::new());
+        let process = crate::steps::builder("svit://local/travel")
+            .build()
+            .unwrap();
+        let process = DurableProcess::create(store, process).await.unwrap();
+        let mut roots = vec![process.root_digest()];
+        for _ in 0..3 {
+            process.exec("/lib/counter", 1).await.unwrap();
+            roots.push(process.root_digest());
+        }
+        process.record_child("one", 1).await.unwrap();
+        roots.push(process.root_digest());
+        for (version, root) in (0..).zip(&roots) {
+            let past = process.process_at(version).await.unwrap();
+            assert_eq!((past.version(), past.root_digest()), (version, *root));
+            assert_eq!(past.address(), *process.address());
+            // With the guests of this one.
+            let activation = past.exec("/lib/counter", 100).unwrap();
+            assert_eq!(activation.version, version + 1);
+            let restored = Process::restore(past.snapshot().as_bytes()).unwrap();
+            assert_eq!(restored.root_digest(), past.root_digest());
+        }
+        assert_eq!(process.root_digest(), roots[4]);
+        let beyond = process.process_at(5).await.unwrap_err();
+        assert_eq!(beyond.code(), "no_version");
+
+        // Before a fork it is the parent, from the fork on the child.
+        let fork = process.fork("svit://local/fork").await.unwrap();
+        fork.exec("/lib/counter", 1).await.unwrap();
+        let named = async |version| {
+            fork.process_at(version)
+                .await
+                .unwrap()
+                .address()
+                .to_string()
+        };
+        assert_eq!(named(4).await, "svit://local/travel");
+        assert_eq!(named(5).await, "svit://local/fork");
+        assert_eq!(named(6).await, "svit://local/fork");
+        fork.cut(6).await.unwrap();
+        assert_eq!(fork.process_at(5).await.unwrap_err().code(), "cut");
+        assert_eq!(named(6).await, "svit://local/fork");
+    });
+}
