@@ -181,7 +181,8 @@ impl GeminiReader {
         let detail = redact.text(format!("{reason} {said}").trim());
         let finish = match reason {
             "STOP" if self.calls.is_empty() => FinishReason::Stop,
-            "STOP" => FinishReason::ToolCalls,
+            // Some servers of this format have a name of their own for it.
+            "STOP" | "FUNCTION_CALL" if !self.calls.is_empty() => FinishReason::ToolCalls,
             "MAX_TOKENS" => FinishReason::Length,
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => {
                 return Err(ModelError::Refused { detail });

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svit_model::{
-    FinishReason, Message, ModelError, ModelRequest, ModelResponse, OpenAI, Provider, Retry,
-    ToolResult, ToolSpec, collect,
+    Anthropic, FinishReason, Gemini, Message, ModelError, ModelRequest, ModelResponse, Ollama,
+    OpenAI, Provider, Retry, ToolResult, ToolSpec, collect,
 };
 use svit_value::value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,6 +75,67 @@ async fn control(url: &str, method: &str, path: &str, body: &Value) -> Value {
         .map_or("null", |at| &answer[start + at..]);
     let end = json.rfind(['}', ']']).map_or(json.len(), |at| at + 1);
     serde_json::from_str(&json[..end]).unwrap_or(Value::Null)
+}
+
+/// The other providers, streaming and not, with the name of each.
+fn others(url: &str) -> Vec<(String, bool, Box<dyn Provider>)> {
+    let idle = Duration::from_secs(5);
+    let modes = [true, false].into_iter().flat_map(|streaming| {
+        let anthropic = Anthropic::new("any-key").base_url(url).streaming(streaming);
+        let gemini = Gemini::new("any-key").base_url(url).streaming(streaming);
+        let ollama = Ollama::new().base_url(url).streaming(streaming);
+        let all: [(&str, Box<dyn Provider>); 3] = [
+            ("anthropic", Box::new(anthropic.idle_timeout(idle))),
+            ("gemini", Box::new(gemini.idle_timeout(idle))),
+            ("ollama", Box::new(ollama.idle_timeout(idle))),
+        ];
+        all.map(|(name, provider)| {
+            (
+                format!("{name}, streaming {streaming}"),
+                streaming,
+                provider,
+            )
+        })
+    });
+    modes.collect()
+}
+
+#[tokio::test]
+async fn aimock_takes_the_requests_of_the_other_providers_too() {
+    let Some(url) = server("SVIT_TEST_AIMOCK") else {
+        return;
+    };
+    for (name, streaming, provider) in others(&url) {
+        let mut asked = request("Please remember the release color.");
+        asked.tools = vec![write()];
+        let first = ask(&provider, asked.clone()).await.unwrap();
+        assert_eq!(first.finish, FinishReason::ToolCalls, "{name}");
+        let said: String = first.message.texts().collect();
+        assert_eq!(said, "I will note it.", "{name}");
+        let calls: Vec<_> = first.message.tool_calls().cloned().collect();
+        let arguments: Vec<_> = calls.iter().map(|call| call.arguments.clone()).collect();
+        let expected = [
+            value!({"path": "/memory/release_color", "value": "grün"}),
+            value!({"path": "/memory/count", "value": 3}),
+        ];
+        assert_eq!(arguments, expected, "{name}");
+        asked.messages.push(first.message);
+        asked.messages.push(Message::tool(
+            calls
+                .iter()
+                .map(|call| ToolResult::new(call.id.as_str(), "ok")),
+        ));
+        let second = ask(&provider, asked).await.unwrap();
+        assert_eq!(second.message.text(), Some("Noted: grün."), "{name}");
+        assert_eq!(second.finish, FinishReason::Stop, "{name}");
+
+        let error = ask(&provider, request("This is too often.")).await;
+        assert_eq!(error.unwrap_err().code(), "rate_limited", "{name}");
+        if streaming {
+            let error = ask(&provider, request("This will be cut short.")).await;
+            assert_eq!(error.unwrap_err().code(), "transient", "{name}");
+        }
+    }
 }
 
 #[tokio::test]

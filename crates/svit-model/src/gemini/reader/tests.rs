@@ -22,6 +22,10 @@ fn reasons_and_refusals_are_told_apart() {
         ("STOP", Ok(FinishReason::Stop)),
         ("MAX_TOKENS", Ok(FinishReason::Length)),
         ("LANGUAGE", Ok(FinishReason::Other("LANGUAGE".into()))),
+        (
+            "FUNCTION_CALL",
+            Ok(FinishReason::Other("FUNCTION_CALL".into())),
+        ),
         ("SAFETY", Err("refused")),
         ("MALFORMED_FUNCTION_CALL", Err("transient")),
         ("MISSING_THOUGHT_SIGNATURE", Err("invalid")),
@@ -30,6 +34,17 @@ fn reasons_and_refusals_are_told_apart() {
         let last = read.map(|mut events| events.pop().unwrap());
         let last = last.map_err(|error| error.code());
         assert_eq!(last, expected.map(ModelEvent::Finish), "{reason}");
+    }
+    for reason in ["STOP", "FUNCTION_CALL"] {
+        let call = json!({"functionCall": {"name": "read", "args": {}}});
+        let parts = json!({"role": "model", "parts": [call]});
+        let read = read(&[json!({"candidates": [{"content": parts, "finishReason": reason}]})]);
+        let last = read.unwrap().pop();
+        assert_eq!(
+            last,
+            Some(ModelEvent::Finish(FinishReason::ToolCalls)),
+            "{reason}"
+        );
     }
     let blocked = read(&[json!({"promptFeedback": {"blockReason": "SAFETY"}})]);
     assert_eq!(blocked.unwrap_err().code(), "refused");
