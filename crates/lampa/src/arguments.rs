@@ -37,13 +37,15 @@ options
   --data-dir DIR          where instances are kept (default: LAMPA_DATA_DIR, or the platform's data folder)
   --mount NAME=FOLDER     show a folder at /mounts/NAME, to be read (repeatable)
   --mount-rw NAME=FOLDER  the same, to be read and written
-  --model ID              the model that answers (default: SVIT_MODEL)
+  --model ID              the model that answers (default: SVIT_MODEL); anthropic:ID, gemini:ID
+                          and ollama:ID are those of others than OpenAI
   --plain                 lines of text, also on a terminal
   --json                  one JSON value for each result, for programs
   --help, --version
 
 The console, `send` and `exec` mount the current folder, to be read, at /mounts/cwd.
-A model needs OPENAI_API_KEY; OPENAI_BASE_URL chooses another server.
+A model needs its key: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; Ollama needs none. Another server
+is chosen by OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL or OLLAMA_BASE_URL.
 ";
 
 /// What the caller wants.
@@ -139,7 +141,7 @@ impl Words {
         };
         if let Some(command) = &command
             && self.model.is_some()
-            && !matches!(command, Command::Send { .. })
+            && !matches!(command, Command::Send { .. } | Command::Exec { .. })
         {
             return Err(usage(format!("`{}` does not take --model", command.name())));
         }

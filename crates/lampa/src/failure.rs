@@ -83,9 +83,12 @@ pub(crate) enum Failure {
     },
     /// There is no model to send to.
     #[error(
-        "there is no model to answer: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, then send again"
+        "there is no model to answer: set {variable}, or choose another with --model, then send again"
     )]
-    NoModel,
+    NoModel {
+        /// The variable that should hold the key.
+        variable: &'static str,
+    },
     /// svit refused.
     #[error(transparent)]
     Svit(#[from] svit::Error),
@@ -152,7 +155,7 @@ impl Failure {
             Self::File { .. } => "file",
             Self::OtherAddress { .. } => "other_address",
             Self::Nothing { .. } => "nothing",
-            Self::NoModel => "no_model",
+            Self::NoModel { .. } => "no_model",
             Self::Svit(error) => error.code(),
             Self::Input(_) | Self::Terminal(_) | Self::Output(_) => "io",
             Self::Inside { .. } => "inside",
@@ -219,7 +222,7 @@ impl From<ValueError> for Failure {
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         match error {
-            ModelError::MissingKey { .. } => Self::NoModel,
+            ModelError::MissingKey { variable } => Self::NoModel { variable },
             other => Self::Svit(other.into()),
         }
     }

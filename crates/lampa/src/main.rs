@@ -31,7 +31,7 @@
 //!
 //! # Files
 //! [`arguments`]: the call; [`command`]: what can be done; [`mod@line`]: the same, typed; [`folder`]:
-//! where instances are; [`instance`]: opening one; [`grants`]: what it can reach; [`session`]: all of
+//! where instances are; [`instance`]: opening one; [`model`]: who answers; [`grants`]: what it can reach; [`session`]: all of
 //! it, with the loop; [`results`]: doing what a command says; [`diff`], [`place`], [`excerpt`]: what
 //! is shown of versions, trees and values; [`page`], [`printable`]: for people's eyes; [`plain`]: the
 //! console in lines; [`console`]: the console on a screen; [`failure`]: what can go wrong.
@@ -46,6 +46,7 @@ mod folder;
 mod grants;
 mod instance;
 mod line;
+mod model;
 mod page;
 mod place;
 mod plain;

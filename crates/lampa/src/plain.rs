@@ -79,12 +79,11 @@ fn greeting(session: &Session) -> Result<Shown, Failure> {
 pub(crate) fn about(session: &Session) -> Vec<String> {
     let mut said = session.grants.clone();
     said.push(match &session.model {
-        Some(model) => format!("{model} answers; :help lists the commands"),
-        None => {
-            "no model answers: set OPENAI_API_KEY (OPENAI_BASE_URL for another server, --model \
-                 for another model) and open it again; commands work, :help lists them"
-                .to_owned()
-        }
+        Ok(model) => format!("{model} answers; :help lists the commands"),
+        Err(variable) => format!(
+            "no model answers: set {variable} (--model for another model, --help for how) and open it \
+             again; commands work, :help lists them"
+        ),
     });
     said
 }

@@ -12,6 +12,7 @@ use svit::{
 use crate::command::Command;
 use crate::diff::{self, Edit};
 use crate::failure::Failure;
+use crate::model::OPENAI_KEY;
 use crate::page;
 use crate::printable::{one_line, printable};
 use crate::session::Session;
@@ -72,7 +73,9 @@ pub(crate) async fn perform_on(
         Command::Exec { path, input } => executed(&process.exec(&path, input).await?),
         Command::Export { file } => export(process, &file),
         Command::Import { .. } => Ok(imported(process)),
-        Command::Send { .. } => Err(Failure::NoModel),
+        Command::Send { .. } => Err(Failure::NoModel {
+            variable: OPENAI_KEY,
+        }),
     }
 }
 

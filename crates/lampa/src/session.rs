@@ -1,15 +1,13 @@
 //! An open instance with what is granted to it, and the loop around it.
 
-use svit::{DurableProcess, OpenAI, Reasoner, Svit};
+use svit::{DurableProcess, Reasoner, Svit};
 
 use crate::arguments::Call;
 use crate::command::Command;
 use crate::failure::Failure;
 use crate::grants::Grants;
 use crate::instance::Instance;
-
-/// The model that is talked to if nobody chose one.
-const DEFAULT_MODEL: &str = "gpt-5.1";
+use crate::model::{OPENAI_KEY, if_there_is_one, reasoner};
 
 /// An open instance. While it is open, no other program can use it.
 pub(crate) struct Session {
@@ -17,8 +15,8 @@ pub(crate) struct Session {
     svit: Option<Svit>,
     /// What the process can reach, in words.
     pub(crate) grants: Vec<String>,
-    /// The model that answers, if there is one.
-    pub(crate) model: Option<String>,
+    /// The model that answers, or the variable whose key is missing for that.
+    pub(crate) model: Result<String, &'static str>,
 }
 
 impl Session {
@@ -37,13 +35,13 @@ impl Session {
         // The same ports for each of them, since what is granted is committed.
         let port = match &model {
             Some(model) => Some(model.clone()),
-            None => if_there_is_one(reasoner(call.model))?,
+            None => if_there_is_one(reasoner(call.model))?.ok(),
         };
         let grants = Grants::open(call.mounts, port)?;
         Self::with(
             Instance::open(call.data_dir, &call.instance).await?,
             grants,
-            model,
+            model.ok_or(OPENAI_KEY),
         )
         .await
     }
@@ -51,7 +49,7 @@ impl Session {
     /// For the console: with everything, and with a model if there is one.
     pub(crate) async fn for_console(call: Call) -> Result<Self, Failure> {
         let model = if_there_is_one(reasoner(call.model))?;
-        let grants = Grants::open(call.mounts, model.clone())?;
+        let grants = Grants::open(call.mounts, model.clone().ok())?;
         Self::with(
             Instance::open(call.data_dir, &call.instance).await?,
             grants,
@@ -65,20 +63,19 @@ impl Session {
             instance,
             svit: None,
             grants: Vec::new(),
-            model: None,
+            model: Err(OPENAI_KEY),
         })
     }
 
     async fn with(
         instance: Instance,
         mut grants: Grants,
-        reasoner: Option<Reasoner>,
+        reasoner: Result<Reasoner, &'static str>,
     ) -> Result<Self, Failure> {
-        let model = reasoner
-            .as_ref()
-            .map(|reasoner| reasoner.model().to_owned());
+        let model = reasoner.as_ref().map_err(|missing| *missing);
+        let model = model.map(|reasoner| reasoner.model().to_owned());
         let said = std::mem::take(&mut grants.said);
-        match Self::start(&instance, grants, reasoner).await {
+        match Self::start(&instance, grants, reasoner.ok()).await {
             Ok(svit) => Ok(Self {
                 instance,
                 svit: Some(svit),
@@ -116,9 +113,12 @@ impl Session {
 
     /// The loop, if a model answers.
     pub(crate) fn talk(&self) -> Result<&Svit, Failure> {
-        match &self.svit {
-            Some(svit) if self.model.is_some() => Ok(svit),
-            _ => Err(Failure::NoModel),
+        match (&self.svit, &self.model) {
+            (Some(svit), Ok(_)) => Ok(svit),
+            (_, Err(variable)) => Err(Failure::NoModel { variable }),
+            (None, Ok(_)) => Err(Failure::NoModel {
+                variable: OPENAI_KEY,
+            }),
         }
     }
 
@@ -130,7 +130,7 @@ impl Session {
     /// Ends the loop once every message is answered, and closes the instance.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         let stopped = match self.svit {
-            Some(mut svit) if self.model.is_some() => svit.stop().await,
+            Some(mut svit) if self.model.is_ok() => svit.stop().await,
             _ => Ok(()),
         };
         self.instance.close().await?;
@@ -141,19 +141,5 @@ impl Session {
     pub(crate) async fn leave(self) -> Result<(), Failure> {
         drop(self.svit);
         self.instance.close().await
-    }
-}
-
-fn reasoner(model: Option<String>) -> Result<Reasoner, Failure> {
-    let model = model
-        .or_else(|| std::env::var("SVIT_MODEL").ok())
-        .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-    Ok(Reasoner::new(model, OpenAI::from_env()?))
-}
-
-fn if_there_is_one(reasoner: Result<Reasoner, Failure>) -> Result<Option<Reasoner>, Failure> {
-    match reasoner {
-        Err(Failure::NoModel) => Ok(None),
-        other => other.map(Some),
     }
 }

@@ -70,7 +70,7 @@ async fn opened(session: &Session) -> Result<State, Failure> {
     let mut state = State::new(
         process.address().as_str(),
         process.version(),
-        session.model.is_some(),
+        session.model.as_ref().err().copied(),
     );
     state.has_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if let Some(svit) = session.svit() {

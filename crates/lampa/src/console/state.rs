@@ -82,7 +82,8 @@ pub(crate) struct State {
     pub(crate) version: u64,
     /// The earlier version that the tree and the value are shown at.
     pub(crate) at: Option<u64>,
-    pub(crate) has_model: bool,
+    /// What would have to be set for a model to answer.
+    pub(crate) missing_key: Option<&'static str>,
     pub(crate) focus: Focus,
     /// Whether the history stands beside the main pane, and not the tree.
     pub(crate) is_history_beside: bool,
@@ -94,14 +95,18 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(title: impl Into<String>, version: u64, has_model: bool) -> Self {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        version: u64,
+        missing_key: Option<&'static str>,
+    ) -> Self {
         Self {
             size: Size::new(80, 24),
             has_color: false,
             title: title.into(),
             version,
             at: None,
-            has_model,
+            missing_key,
             focus: Focus::Talk,
             is_history_beside: false,
             talk: Talk::default(),
@@ -229,8 +234,9 @@ impl State {
             }
             Line::Message(message) => {
                 self.say(Who::You, &message);
-                if !self.has_model {
-                    self.say(Who::Refusal, &crate::failure::Failure::NoModel.to_string());
+                if let Some(variable) = self.missing_key {
+                    let failure = crate::failure::Failure::NoModel { variable };
+                    self.say(Who::Refusal, &failure.to_string());
                     return Vec::new();
                 }
                 vec![Effect::Send(message)]

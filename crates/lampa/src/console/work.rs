@@ -13,6 +13,7 @@ use super::value::{Look, What};
 use crate::diff;
 use crate::excerpt::{Excerpt, Form, Place};
 use crate::failure::Failure;
+use crate::model::OPENAI_KEY;
 use crate::page;
 use crate::place::View;
 use crate::results;
@@ -96,7 +97,9 @@ impl Work {
                 Event::Versions { before, versions }
             }
             Effect::Send(text) => {
-                let inbox = self.inbox.as_ref().ok_or(Failure::NoModel)?;
+                let inbox = self.inbox.as_ref().ok_or(Failure::NoModel {
+                    variable: OPENAI_KEY,
+                })?;
                 inbox.send(Message::user(text)).await?;
                 return Ok(None);
             }

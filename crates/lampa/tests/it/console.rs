@@ -24,6 +24,11 @@ impl Console {
         for variable in [
             "OPENAI_API_KEY",
             "OPENAI_BASE_URL",
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "GEMINI_API_KEY",
+            "GEMINI_BASE_URL",
+            "OLLAMA_BASE_URL",
             "SVIT_MODEL",
             "XDG_DATA_HOME",
         ] {

@@ -172,7 +172,7 @@ fn a_wrong_call_has_exit_code_2_and_makes_nothing() {
 fn no_key_is_told_in_plain_words_and_sends_nothing() {
     let console = Console::new();
     expect![[
-        "there is no model to answer: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, then send again"
+        "there is no model to answer: set OPENAI_API_KEY, or choose another with --model, then send again"
     ]]
     .assert_eq(&console.refuses(1, &["send", "hello"]));
     let mut program = console.program(&["send", "hello"]);

@@ -189,3 +189,45 @@ fn with_a_key_scripts_can_ask_the_model_and_without_one_there_is_no_such_port() 
     );
     assert_eq!(talk.server.journal().len(), 2);
 }
+
+#[test]
+fn a_name_before_the_model_says_whose_it_is() {
+    for (model, variables) in [
+        ("openai:gpt-x", ["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
+        ("gpt:x:y", ["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
+        (
+            "anthropic:claude-x",
+            ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
+        ),
+        ("gemini:gemini-x", ["GEMINI_API_KEY", "GEMINI_BASE_URL"]),
+        ("ollama:llama:8b", ["", "OLLAMA_BASE_URL"]),
+    ] {
+        let talk = Talk::new(Script::turns([Reply::text(format!("I am {model}."))]));
+        let [key, url] = variables;
+        let mut program = talk
+            .console
+            .program(&["send", "Who are you?", "--model", model]);
+        let server = match key {
+            "OPENAI_API_KEY" => talk.server.url(),
+            _ => talk.server.root(),
+        };
+        program.env(url, server);
+        if !key.is_empty() {
+            let without = refused(&program.output().unwrap(), 1);
+            let expected = format!("there is no model to answer: set {key}, ");
+            assert!(without.starts_with(&expected), "{without}");
+            program.env(key, talk.server.key());
+        }
+        assert_eq!(said(&program.output().unwrap()), format!("I am {model}.\n"));
+        let asked = talk.server.journal().pop().unwrap().to_json().to_string();
+        let id = match model {
+            "gpt:x:y" => model,
+            other => other.split_once(':').unwrap().1,
+        };
+        assert!(asked.contains(id), "no {id} in {asked}");
+        assert!(
+            !asked.contains(&format!("{model}\"")) || id == model,
+            "{asked}"
+        );
+    }
+}

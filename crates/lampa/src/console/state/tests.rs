@@ -20,7 +20,7 @@ pub(crate) fn path(text: &str) -> Path {
 
 /// A state in which everything was read, over a small process.
 pub(crate) fn state() -> State {
-    let mut state = State::new("svit://local/demo", 12, true);
+    let mut state = State::new("svit://local/demo", 12, None);
     state.read_all();
     listed(
         &mut state,
@@ -179,7 +179,7 @@ fn the_line_is_edited_by_characters_as_people_see_them() {
 
 #[test]
 fn without_a_model_a_message_is_not_sent() {
-    let mut state = State::new("svit://local/demo", 0, false);
+    let mut state = State::new("svit://local/demo", 0, Some("OPENAI_API_KEY"));
     assert_eq!(typed(&mut state, "hello"), []);
     let last = state.talk.visible(200, 1);
     assert!(last[0].text.contains("OPENAI_API_KEY"), "{last:?}");
@@ -505,7 +505,7 @@ fn no_key_in_any_pane_is_a_mishap() {
         Key::Tab,
         Key::BackTab,
     ];
-    let empty = || State::new("svit://local/empty", 0, false);
+    let empty = || State::new("svit://local/empty", 0, Some("OPENAI_API_KEY"));
     for start in [empty as fn() -> State, state as fn() -> State] {
         for (width, height) in [(0, 0), (1, 1), (20, 5), (80, 24), (300, 100)] {
             let mut state = start();

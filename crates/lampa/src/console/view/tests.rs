@@ -338,7 +338,7 @@ fn the_history_with_a_diff() {
 
 #[test]
 fn what_is_typed() {
-    let mut state = State::new("svit://local/demo", 0, false);
+    let mut state = State::new("svit://local/demo", 0, Some("OPENAI_API_KEY"));
     state.update(Event::Paste(
         "two\nlines and a \u{1b}[2J and 日本語 at its end".into(),
     ));
@@ -384,7 +384,7 @@ fn what_is_typed() {
 #[test]
 fn hostile_texts_stay_in_their_place() {
     for text in crate::console::text::tests::HOSTILE {
-        let mut state = State::new(format!("svit://local/{text}"), 1, true);
+        let mut state = State::new(format!("svit://local/{text}"), 1, None);
         listed(&mut state, "/", &[(text, Some(3)), ("plain", None)], None);
         state.update(Event::Paste((*text).into()));
         state.update(Event::Ran((*text).into()));
@@ -395,7 +395,7 @@ fn hostile_texts_stay_in_their_place() {
                 drawn(&mut state, width, height);
             }
         }
-        let mut state = State::new("svit://local/x", 1, true);
+        let mut state = State::new("svit://local/x", 1, None);
         show(&mut state, ":show /memory/x", Form::Text, text, None);
         let screen = drawn(&mut state, 80, 24);
         assert!(
