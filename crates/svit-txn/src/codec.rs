@@ -156,11 +156,20 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn digest(&self, field: &str) -> Result<Digest, RecordError> {
+        Ok(Digest::from_bytes(
+            self.octets(field, "a digest of 32 octets")?,
+        ))
+    }
+
+    pub(crate) fn octets<const N: usize>(
+        &self,
+        field: &str,
+        what: &str,
+    ) -> Result<[u8; N], RecordError> {
         let octets = self.get(field)?.as_bytes();
         octets
-            .and_then(|b| <[u8; 32]>::try_from(b).ok())
-            .map(Digest::from_bytes)
-            .ok_or_else(|| self.bad(field, "not a digest of 32 octets"))
+            .and_then(|octets| octets.try_into().ok())
+            .ok_or_else(|| self.bad(field, &format!("not {what}")))
     }
 
     pub(crate) fn address(&self, field: &str) -> Result<Address, RecordError> {

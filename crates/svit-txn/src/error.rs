@@ -206,6 +206,10 @@ pub enum Error {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// Nobody who is trusted vouches for a snapshot.
+    #[cfg(feature = "signatures")]
+    #[error(transparent)]
+    Signature(#[from] crate::SignatureError),
     /// A stored history does not hold together.
     #[error("the history is damaged at version {version}: {why}")]
     History {
@@ -303,6 +307,8 @@ impl Error {
             Self::ReusedKey { .. } => "reused_key",
             Self::BadKey { .. } => "bad_key",
             Self::Record { source, .. } => source.code(),
+            #[cfg(feature = "signatures")]
+            Self::Signature(e) => e.code(),
             Self::History { .. } => "damaged_history",
             Self::NoVersion { .. } => "no_version",
             Self::Cut { .. } => "cut",

@@ -78,6 +78,8 @@ mod outbox;
 mod ports;
 mod process;
 mod record;
+#[cfg(feature = "signatures")]
+mod signature;
 mod snapshot;
 mod state;
 mod store;
@@ -106,6 +108,10 @@ pub use outbox::Intent;
 pub use ports::{PortCall, PortDispatch, PortEffect, PortOutcome, PortRequest, PortStage};
 pub use process::{Process, ProcessBuilder};
 pub use record::{ProcessTransaction, TRANSACTION_FORMAT};
+#[cfg(feature = "signatures")]
+pub use signature::{
+    SIGNATURE_FORMAT, SignatureError, SigningKey, SnapshotSignature, VerifyingKey,
+};
 pub use snapshot::{EXPORT_FORMAT, SNAPSHOT_FORMAT, Snapshot};
 pub use store::{
     Batch, Block, BoxFuture, Checkpoint, CheckpointPart, CheckpointRef, Collected, EventQuery,

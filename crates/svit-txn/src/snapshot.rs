@@ -27,7 +27,8 @@ const MAP_OF_TWO: u8 = 0xa2;
 /// A process as a CAR file: one root, a manifest block `{format, address, version, root}`, then the
 /// blocks of `/` in depth-first order, each once.
 ///
-/// Equal states give equal bytes. A snapshot proves that the state is whole, not who made it.
+/// Equal states give equal bytes. A snapshot proves that the state is whole, not who made it; with the
+/// feature `signatures`, `Snapshot::sign` says that.
 ///
 /// ```
 /// use svit_txn::Process;
@@ -51,6 +52,11 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
+    #[cfg(all(test, feature = "signatures"))]
+    pub(crate) const fn unchecked(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
     /// The file.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

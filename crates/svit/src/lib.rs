@@ -173,7 +173,8 @@
 //! `search` (both for scripts), `providers` (HTTP and TLS), `http` (the port of that name, with the same
 //! client and TLS). Without any of them this is the adapter-neutral runtime: values, processes, the
 //! store contract, the loop and scripted models.
-//! `rank` (tantivy) and `turso-mount` (`mount::TursoQuery`) are off by default.
+//! `rank` (tantivy), `turso-mount` (`mount::TursoQuery`) and `signatures` (of snapshots) are off by
+//! default.
 
 pub mod store;
 
@@ -221,6 +222,14 @@ pub mod mount {
         Grant, Locality, MountDescriptor, MountError, MountPath, MountStat,
     };
     pub use svit_txn::{MountOutcome, MountWritten};
+}
+
+/// Signatures of snapshots: who vouches for one.
+#[cfg(feature = "signatures")]
+pub mod signature {
+    pub use svit_txn::{
+        SIGNATURE_FORMAT, SignatureError, SigningKey, SnapshotSignature, VerifyingKey,
+    };
 }
 
 mod error;
