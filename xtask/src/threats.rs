@@ -1,8 +1,8 @@
 //! Pairs threats with the code that answers them and with the tests that try them.
 //!
 //! `SECURITY.md` lists threats by id. A line of code that answers one carries a comment
-//! `THREAT[TM-AREA-N]`, and so does the test that attacks it: an id in library code without a test, or
-//! one that `SECURITY.md` does not list, is a finding.
+//! `THREAT[TM-AREA-N]`, and so does the test that attacks it: a listed id without either, an id in library
+//! code without a test, or one that `SECURITY.md` does not list, is a finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,21 @@ pub(crate) fn check(texts: &[TextFile]) -> Vec<Finding> {
             }
         }
     }
+    for file in texts.iter().filter(|file| file.path == LIST) {
+        for (number, line) in file.text.lines().enumerate() {
+            let Some(id) = ids(line, "TM-")
+                .next()
+                .filter(|_| line.starts_with("| TM-"))
+            else {
+                continue;
+            };
+            if !answered.contains_key(id) {
+                let place = format!("{LIST}:{}", number + 1);
+                let text = format!("no code carries THREAT[{id}], which would be its answer");
+                findings.push(Finding::new("threat", place, text));
+            }
+        }
+    }
     for (id, place) in answered {
         if !attacked.contains(id) {
             let text = format!("{id} is answered here, but no test carries THREAT[{id}]");
@@ -48,10 +63,12 @@ pub(crate) fn check(texts: &[TextFile]) -> Vec<Finding> {
     findings
 }
 
+/// Tests that stand in the file itself, and not in one of their own.
 fn after_tests_begin(file: &TextFile, number: usize) -> bool {
-    let mut lines = file.text.lines();
-    lines
-        .position(|line| line.trim() == "#[cfg(test)]")
+    let lines = file.text.lines().map(str::trim);
+    let mut pairs = lines.clone().zip(lines.skip(1));
+    pairs
+        .position(|(line, next)| line == "#[cfg(test)]" && next.ends_with('{'))
         .is_some_and(|begin| begin < number)
 }
 
@@ -81,7 +98,7 @@ mod tests {
     fn list() -> TextFile {
         file(
             "SECURITY.md",
-            "| TM-VALUE-1 | deep nesting |\n| TM-VALUE-2 | length bombs |\n",
+            "As TM-VALUE-9 was:\n| TM-VALUE-1 | deep nesting |\n",
         )
     }
 
@@ -89,11 +106,25 @@ mod tests {
     fn an_answer_with_its_attack_is_fine_wherever_the_test_stands() {
         let code = file("crates/a/src/decode.rs", "// THREAT[TM-VALUE-1]\n");
         let test = file("crates/a/src/decode/tests.rs", "// THREAT[TM-VALUE-1]\n");
+        assert_eq!(check(&[list(), code, test]), []);
         let inline = file(
             "crates/a/src/b.rs",
-            "// THREAT[TM-VALUE-2]\n#[cfg(test)]\nmod tests { // THREAT[TM-VALUE-2]\n}\n",
+            "// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests { // THREAT[TM-VALUE-1]\n}\n",
         );
-        assert_eq!(check(&[list(), code, test, inline]), []);
+        assert_eq!(check(&[list(), inline]), []);
+        let beside = file(
+            "crates/a/src/c.rs",
+            "#[cfg(test)]\nmod tests;\n// THREAT[TM-VALUE-1]\n",
+        );
+        let test = file("crates/a/src/c/tests.rs", "// THREAT[TM-VALUE-1]\n");
+        assert_eq!(check(&[list(), beside, test]), []);
+    }
+
+    #[test]
+    fn a_listed_threat_that_nothing_answers_is_found() {
+        let test = file("crates/a/tests/it/main.rs", "// THREAT[TM-VALUE-1]\n");
+        let findings = check(&[list(), test]);
+        assert_eq!(brief(&findings), [("threat", "SECURITY.md:2")]);
     }
 
     #[test]
@@ -108,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_mark_before_the_tests_of_a_file_is_no_attack() {
-        let text = "// THREAT[TM-VALUE-1]\n// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests {}\n";
+        let text = "// THREAT[TM-VALUE-1]\n// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests {\n}\n";
         let findings = check(&[list(), file("crates/a/src/b.rs", text)]);
         assert_eq!(brief(&findings), [("threat", "crates/a/src/b.rs:1")]);
     }
@@ -116,7 +147,7 @@ mod tests {
     #[test]
     fn an_id_that_is_not_listed_is_found() {
         let test = file("crates/a/tests/it/main.rs", "// THREAT[TM-VALUE-10]\n");
-        let findings = check(&[list(), test]);
+        let findings = check(&[file("SECURITY.md", ""), test]);
         assert_eq!(
             brief(&findings),
             [("threat", "crates/a/tests/it/main.rs:1")]

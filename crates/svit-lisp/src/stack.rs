@@ -38,6 +38,7 @@ pub(crate) fn with<T>(room: usize, job: impl FnOnce() -> T) -> Result<T, Lost> {
     }
     OPEN.set(open + 1);
     // What a panic says is for the panic hook; a guest's error carries none of it.
+    // THREAT[TM-LISP-4]
     let result = catch_unwind(AssertUnwindSafe(|| stacker::maybe_grow(room, SIZE, job)));
     OPEN.set(open);
     result.map_err(|_| Lost::Panicked)

@@ -112,6 +112,7 @@ fn world(limits: GuestLimits) -> Arc<World> {
     World::with_ticks(&Lisp::new(), tree, limits, 10_000_000)
 }
 
+// THREAT[TM-LISP-5]
 #[test]
 fn resident_memory_stays_within_a_factor_of_the_limit() {
     // Threads, code and the allocator's first blocks.

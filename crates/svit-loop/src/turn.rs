@@ -213,6 +213,7 @@ impl Worker {
 
     /// Runs one tool call and records it. A call that changes the process lands in one append with
     /// its receipt and its event; after a crash the receipt says whether it has.
+    // THREAT[TM-MODEL-4]
     async fn call_tool(
         &mut self,
         site: CallSite,

@@ -139,6 +139,7 @@ impl ToolCall {
     ///
     /// # Errors
     /// [`ModelError::MalformedArguments`], to be given to the model as the tool's result.
+    // THREAT[TM-MODEL-3]
     pub fn input(&self) -> Result<&Map, ModelError> {
         let problem = match &self.arguments {
             Value::Map(map) => return Ok(map),

@@ -78,6 +78,7 @@ impl Sidecar {
             .truncate(false)
             .open(&path)
             .map_err(LockError::Io)?;
+        // THREAT[TM-STORE-3]
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

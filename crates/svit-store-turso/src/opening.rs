@@ -70,6 +70,7 @@ pub(crate) fn prepare_file(
             }
             create(path)
         }
+        // THREAT[TM-STORE-4]
         Header::Foreign => Err(StoreError::NotAStore {
             path: path.to_owned(),
             why: "it does not begin like an SQLite database".to_owned(),
@@ -282,6 +283,7 @@ pub(crate) fn judge(
     options: &OpenOptions,
 ) -> Result<(), StoreError> {
     let sidecar = Sidecar::path_for(path);
+    // THREAT[TM-STORE-2]
     let error = match found {
         Found::Nothing | Found::Written { mark: None, .. } => return Ok(()),
         Found::Damaged => StoreError::Corrupt {

@@ -525,6 +525,7 @@ fn record_row(
 }
 
 /// Decodes a row `version, digest, previous, root, paths, body, sum` and checks digest and sum.
+// THREAT[TM-STORE-1]
 pub(crate) fn record(address: &Address, mut row: Row) -> Result<StoredRecord, Fault> {
     let version = row.count(0)?;
     let digest = Digest::from_bytes(row.array(1)?);

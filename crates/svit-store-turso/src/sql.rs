@@ -100,6 +100,7 @@ impl SqlError {
 }
 
 /// One bound parameter. There is no text: names and paths are bound as bytes.
+// THREAT[TM-STORE-5]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bind<'a> {
     Int(i64),

@@ -77,6 +77,7 @@ impl Tables {
     }
 
     /// The history of a process, for its owner.
+    // THREAT[TM-TXN-2]
     fn owned(&mut self, address: &Address, epoch: u64) -> StoreResult<&mut History> {
         let history = self.history_mut(address)?;
         if history.epoch != epoch {

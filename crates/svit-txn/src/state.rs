@@ -45,6 +45,7 @@ impl State {
     }
 
     /// The same of an activation that called ports.
+    // THREAT[TM-TXN-1]
     pub(crate) fn prepare_with(
         &self,
         source: Source,

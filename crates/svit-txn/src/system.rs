@@ -49,6 +49,7 @@ pub(crate) fn created(address: &Address, limits: &Limits) -> Result<Map, Error> 
 /// The tree of a fork: its own identity and lineage, an empty inbox and outbox, no children, no
 /// ports and no other authority. Memory, scripts and limits are the parent's. The lineage names the
 /// parent's root, not its record: records carry the host's clock, which may not reach a root.
+// THREAT[TM-TXN-5]
 pub(crate) fn forked(
     parent: &Tree,
     parent_address: &Address,

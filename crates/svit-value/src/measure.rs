@@ -7,6 +7,7 @@ use crate::{Value, ValueError};
 ///
 /// It is enforced wherever a container gets a child, so that no function of this crate recurses
 /// further, dropping included.
+// THREAT[TM-VALUE-1]
 pub const MAX_DEPTH: u32 = 256;
 
 /// No sum in a measure passes this; enforced with [`MAX_DEPTH`], so that sums never overflow however

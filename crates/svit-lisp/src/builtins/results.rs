@@ -191,6 +191,7 @@ fn safe_call(call: &Call<'_>, args: &[K]) -> Outcome {
         Ok(result) => Ok(result),
         Err(error) => match call.soft_failure(&error) {
             Some(failure) => failed(call, &failure.message),
+            // THREAT[TM-LISP-6]
             None => Err(Fault::Hard),
         },
     }

@@ -148,6 +148,7 @@ pub(crate) fn cells(value: &K) -> u64 {
 }
 
 impl Run {
+    // THREAT[TM-LISP-5]
     fn hold(&self, body: Body, held: u64, cells: u64, depth: u32) -> Result<K, Fault> {
         self.reserve(held)?;
         let live = self.memory.live.get();

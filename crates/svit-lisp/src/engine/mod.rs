@@ -54,6 +54,7 @@ fn restrict(limits: &GuestLimits) -> RestrictConfig {
     }
 }
 
+// THREAT[TM-LISP-3]
 fn interpreter(limits: &GuestLimits) -> Interpreter {
     Builder::new()
         .restrict(restrict(limits))
@@ -63,6 +64,7 @@ fn interpreter(limits: &GuestLimits) -> Interpreter {
 }
 
 /// An interpreter on a scope that has the names of a program already.
+// THREAT[TM-LISP-7]
 fn interpreter_in(scope: Scope, limits: &GuestLimits) -> Interpreter {
     Builder::new()
         .restrict(restrict(limits))

@@ -147,6 +147,7 @@ impl Run {
     /// The meter is atomic and behind the host, so ticks come out of a small credit, which is never more
     /// than the meter has left: nothing passes that the meter would refuse. It is told what was used before
     /// anybody else can look at it, see [`Run::settle`].
+    // THREAT[TM-LISP-1]
     #[inline]
     pub(crate) fn charge(&self, ticks: u64) -> Result<(), Fault> {
         let credit = self.credit.get();

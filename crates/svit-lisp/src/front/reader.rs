@@ -7,6 +7,7 @@ use super::node::{Node, NodeKind};
 use crate::LispError;
 
 /// Reads the whole text as a series of forms.
+// THREAT[TM-LISP-2]
 pub(crate) fn read(source: &str, limits: &GuestLimits) -> Result<Vec<Node>, LispError> {
     let start = Position { line: 1, column: 1 };
     if source.len() as u64 > limits.max_source_bytes {

@@ -446,6 +446,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("encodes keywords", "((lambda (:key a) a) :a 3)", "=3"),
 ];
 
+// THREAT[TM-LISP-2]
 #[test]
 fn every_row_ends_as_it_says() {
     assert!(ROWS.len() >= 60);

@@ -272,6 +272,7 @@ const ROWS: &[(&str, &str)] = &[
     ),
 ];
 
+// THREAT[TM-LISP-3]
 #[test]
 fn every_row_ends_as_it_says() {
     let mut wrong = Vec::new();
@@ -298,6 +299,7 @@ fn every_row_ends_as_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+// THREAT[TM-LISP-7]
 #[test]
 fn a_failed_run_leaves_nothing_for_the_next() {
     let lisp = Lisp::new();

@@ -161,6 +161,7 @@ fn killers() -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
+// THREAT[TM-LISP-1]
 #[test]
 fn every_killer_ends_in_a_clean_error() {
     alone(
@@ -295,6 +296,7 @@ fn a_run_that_waits_is_not_run_again_and_can_be_cancelled() {
     );
 }
 
+// THREAT[TM-LISP-4]
 #[test]
 fn a_panic_ends_one_run_and_changes_no_other() {
     let lisp = Lisp::new();
@@ -323,6 +325,7 @@ fn a_panic_ends_one_run_and_changes_no_other() {
     }
 }
 
+// THREAT[TM-LISP-6]
 #[test]
 fn nested_scripts_share_the_budget_and_hard_failures_pass_through() {
     let tree = value!({"memory": {}, "lib": {

@@ -154,6 +154,7 @@ async fn with_faults(
     }
 }
 
+// THREAT[TM-MODEL-4]
 #[tokio::test(start_paused = true)]
 async fn stopped_at_any_store_call() {
     let (end, calls, writes) = uninterrupted().await;

@@ -107,6 +107,7 @@ pub(crate) async fn body(
             Ok(None) => return Ok(body),
             Err(error) => return Err(from_reqwest(error, redact)),
         }
+        // THREAT[TM-MODEL-2]
         if body.len() as u64 > limit {
             return Err(ModelError::AnswerTooLarge { limit });
         }

@@ -16,6 +16,7 @@ const LONGEST: usize = 600;
 const SHORTEST: usize = 4;
 
 /// Takes secrets out of texts from outside, and cuts them.
+// THREAT[TM-MODEL-1]
 #[derive(Clone)]
 pub(crate) struct Redact {
     key: Option<SecretString>,

@@ -73,6 +73,7 @@ fn a_name_is_one_that_providers_take() {
     );
 }
 
+// THREAT[TM-MODEL-3]
 #[test]
 fn malformed_arguments_are_kept_and_explained() {
     let call = ToolCall::from_json("1", "t", r#" {"a": [1.5, "x"]} "#);

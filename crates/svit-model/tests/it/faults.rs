@@ -403,6 +403,7 @@ async fn what_is_no_model_server_is_told_apart() {
     }
 }
 
+// THREAT[TM-MODEL-2]
 #[tokio::test]
 async fn an_answer_without_end_is_stopped() {
     // 70 words of 1 MiB each.

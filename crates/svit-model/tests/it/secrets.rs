@@ -36,6 +36,7 @@ async fn ask(openai: &OpenAI) -> Result<(), ModelError> {
         .map(drop)
 }
 
+// THREAT[TM-MODEL-1]
 #[tokio::test]
 async fn a_key_echoed_by_the_server_is_taken_out() {
     for streaming in [true, false] {

@@ -215,6 +215,7 @@ async fn verify(path: &std::path::Path, error: Option<&StoreError>) {
     store.close().await.unwrap();
 }
 
+// THREAT[TM-STORE-1]
 #[tokio::test]
 async fn a_flipped_byte_of_a_closed_database_is_harmless_or_named() {
     let (place, store, models) = small_store().await;
@@ -256,6 +257,7 @@ async fn a_copy_as_a_crash_leaves_it_is_whole() {
 
 type Harm = fn(&Place, &Place);
 
+// THREAT[TM-STORE-2]
 #[tokio::test]
 async fn a_lost_or_exchanged_file_is_noticed_at_open() {
     let (place, store, mut models) = small_store().await;

@@ -25,6 +25,7 @@ async fn a_file_that_is_not_a_store_is_refused_and_left_alone() {
     }
 }
 
+// THREAT[TM-STORE-4]
 #[tokio::test]
 async fn a_newer_format_is_refused_and_left_alone() {
     let place = place();
@@ -56,6 +57,7 @@ async fn an_empty_file_becomes_a_store() {
         .unwrap();
 }
 
+// THREAT[TM-STORE-3]
 #[tokio::test]
 async fn a_second_handle_in_the_same_program_is_told_who_has_it() {
     let place = place();
@@ -134,6 +136,7 @@ async fn a_path_that_cannot_be_a_store_is_refused() {
     }
 }
 
+// THREAT[TM-STORE-5]
 #[tokio::test]
 async fn odd_names_are_just_names() {
     let place = place();

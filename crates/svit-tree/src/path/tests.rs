@@ -11,6 +11,7 @@ fn refusal(text: &str) -> (usize, &'static str) {
     }
 }
 
+// THREAT[TM-VALUE-6]
 #[test]
 fn every_refusal_names_its_byte() {
     let start = "a path starts with `/`";

@@ -372,6 +372,7 @@ impl DurableProcess {
     /// The outcome of an earlier request under the same key. To be asked under the commit lock, with
     /// nothing in flight: two senders may use one key at the same time, and a batch that is still in
     /// flight may be that of the earlier request.
+    // THREAT[TM-TXN-3]
     pub(super) async fn replayed(
         &self,
         request: Option<&RequestKey>,

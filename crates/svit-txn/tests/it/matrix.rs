@@ -117,6 +117,7 @@ fn runnable(failure: &str) -> String {
     }
 }
 
+// THREAT[TM-TXN-1]
 #[test]
 fn whatever_a_script_did_before_it_fails_leaves_nothing() {
     let (memory, store) = crate::steps::store();

@@ -59,6 +59,7 @@ fn replayed(outcome: Outcome) -> Value {
     }
 }
 
+// THREAT[TM-TXN-3]
 #[test]
 fn an_exact_retry_replays_before_and_after_a_restart() {
     let (_, store) = crate::steps::store();

@@ -296,6 +296,7 @@ fn limits_stand_in_the_tree_and_are_read_back() {
     }
 }
 
+// THREAT[TM-TXN-5]
 #[test]
 fn a_fork_has_its_own_identity_and_no_queues() {
     let parent = process();

@@ -166,6 +166,7 @@ impl<'a> Reader<'a> {
 
     /// The number of items that a container says it has: never more than the bytes that are left
     /// can hold, so that a bad length fails here.
+    // THREAT[TM-VALUE-2]
     pub(crate) fn count(&self, count: u64, each: usize) -> Result<usize, Fail> {
         let most = (self.bytes.len() - self.at) / each;
         match usize::try_from(count) {
@@ -175,6 +176,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A link to a block, if that is what comes next.
+    // THREAT[TM-VALUE-4]
     pub(crate) fn link(&mut self) -> Result<Option<Digest>, Fail> {
         if self.peek()? != LINK[0] {
             return Ok(None);
@@ -209,6 +211,7 @@ impl<'a> Reader<'a> {
     ///
     /// It recurses through `list` and `map` alone, which keeps what is on the stack per level small
     /// in builds without optimization too.
+    // THREAT[TM-VALUE-3]
     pub(crate) fn value(&mut self, depth: u32) -> Result<Value, Fail> {
         self.nodes += 1;
         if self.nodes > self.limits.max_nodes || depth > self.limits.depth() {

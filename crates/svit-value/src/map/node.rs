@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The highest level at whose boundaries `key` starts a new node; 0 for most keys. 1 in 32 keys
 /// starts a leaf, and 1 in 8 of these a node one level up, and so on.
+// THREAT[TM-VALUE-5]
 pub(super) fn rank(key: &Text) -> u32 {
     let hash = blake3::hash(key.as_bytes());
     let mut word = [0; 8];

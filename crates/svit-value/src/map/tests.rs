@@ -163,6 +163,33 @@ fn a_large_map_filled_and_emptied_at_random_stays_canonical() {
     assert!(map.is_empty());
 }
 
+// THREAT[TM-VALUE-5]
+#[test]
+fn keys_that_start_no_leaf_make_one_large_leaf_that_is_correct() {
+    let starts_none = |key: &String| rank(&Text::from(key.as_str())) == 0;
+    let chosen = (0..).map(|i| format!("k{i}")).filter(starts_none);
+    let chosen: Vec<String> = chosen.take(3_000).collect();
+    let mut oracle = BTreeMap::new();
+    let mut map = Map::new();
+    for (at, key) in chosen.iter().enumerate() {
+        let value = Value::Int(at as i64);
+        map.insert(key.as_str(), value.clone()).unwrap();
+        oracle.insert(key.clone(), value);
+        if at % 500 == 499 {
+            check(&map, &oracle);
+        }
+    }
+    for key in chosen.iter().step_by(3) {
+        assert_eq!(map.remove(key.as_str()), oracle.remove(key));
+    }
+    check(&map, &oracle);
+    let back = Value::decode(
+        &Value::from(map.clone()).encode(),
+        &crate::ValueLimits::default(),
+    );
+    assert_eq!(back.unwrap().digest(), Value::from(map).digest());
+}
+
 #[test]
 fn removing_from_either_end_keeps_the_tree_canonical() {
     let keys: Vec<String> = keys().into_iter().take(400).collect();

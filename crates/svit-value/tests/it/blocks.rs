@@ -236,6 +236,7 @@ fn children_in_the_wrong_form_are_refused() {
     }
 }
 
+// THREAT[TM-VALUE-4]
 #[test]
 fn no_value_has_the_block_of_an_index_node() {
     let map = Map::from_entries((0..300).map(|i| (format!("k{i}"), i))).unwrap();

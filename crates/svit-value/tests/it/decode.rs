@@ -187,6 +187,7 @@ fn flips_in_values_of_every_kind_and_size() {
     }
 }
 
+// THREAT[TM-VALUE-3]
 #[test]
 fn what_is_not_canonical_is_refused_with_its_place() {
     // (bytes in hex, code, offset)
@@ -263,6 +264,7 @@ fn what_is_not_canonical_is_refused_with_its_place() {
     }
 }
 
+// THREAT[TM-VALUE-2]
 #[test]
 fn nested_length_bombs_fail_before_they_take_memory() {
     // Each head claims more elements than the bytes that are left can be.

@@ -59,6 +59,7 @@ fn on_small_stack(work: fn(Value)) {
     thread.unwrap().join().unwrap();
 }
 
+// THREAT[TM-VALUE-1]
 #[test]
 fn the_deepest_value_works_everywhere_on_a_small_stack() {
     on_small_stack(drop);

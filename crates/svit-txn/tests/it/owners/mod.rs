@@ -347,6 +347,7 @@ fn once_each(world: &World) -> Vec<Task<'_>> {
     ]
 }
 
+// THREAT[TM-TXN-2]
 #[test]
 fn of_two_owners_never_both_commit() {
     let runs = in_every_order(FINE, 100, one_after_the_other);
