@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(check(&[list(), code, test]), []);
         let inline = file(
             "crates/a/src/b.rs",
-            "// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests { // THREAT[TM-VALUE-1]\n}\n",
+            "// THREAT[TM-VALUE-1]\n#[cfg(test)]\nmod tests {\n// THREAT[TM-VALUE-1]\n}\n",
         );
         assert_eq!(check(&[list(), inline]), []);
         let beside = file(
