@@ -1,9 +1,9 @@
 //! Children that are worked with by their parent's leave: found again, and kept account of.
 
 use svit_tree::{Address, Change, IntoAddress};
-use svit_value::{Text, Value};
+use svit_value::{Bytes, Text, Value};
 
-use super::{DurableProcess, Operation};
+use super::{DurableProcess, HistoryQuery, Operation};
 use crate::Error;
 use crate::base::BaseKind;
 use crate::hooks::Attachments;
@@ -19,7 +19,7 @@ impl DurableProcess {
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`] if the address is that of another process than a child of this
-    /// one; else as [`fork`](Self::fork) and [`resume`](Self::resume).
+    /// one, or of a child of a version that was cut; else as [`fork`](Self::fork) and [`resume`](Self::resume).
     ///
     /// ```
     /// # futures_lite::future::block_on(async {
@@ -50,11 +50,41 @@ impl DurableProcess {
         let guests = self.inner.guests.clone();
         let attached = Attachments { guests, hooks };
         let child = Self::resume_with(self.inner.store.clone(), address.clone(), attached).await?;
-        let parent = child.read("/system/lineage/parent")?;
-        if parent.as_ref().and_then(Value::as_str) != Some(self.address().as_str()) {
-            return Err(StoreError::AlreadyExists { address }.into());
+        match self.began(&child).await? {
+            true => Ok(child),
+            false => Err(StoreError::AlreadyExists { address }.into()),
         }
-        Ok(child)
+    }
+
+    /// Whether a process began as a fork of this one: of a version that is kept, with the root that it
+    /// had. One of the same address that was deleted had another history.
+    // THREAT[TM-TXN-7]
+    async fn began(&self, child: &Self) -> Result<bool, Error> {
+        let lineage = child.read("/system/lineage")?.unwrap_or_default();
+        let parent = lineage.get("parent").and_then(Value::as_str);
+        let version = lineage.get("version").and_then(Value::as_int);
+        let (Some(parent), Some(version)) = (parent, version) else {
+            return Ok(false);
+        };
+        if parent != self.address().as_str() {
+            return Ok(false);
+        }
+        let version = version.unsigned_abs();
+        let base = self.base();
+        let root = if version == base.version {
+            Some(base.root)
+        } else {
+            let query = HistoryQuery {
+                from: version,
+                to: version,
+                limit: 1,
+                path: None,
+            };
+            let entries = self.history(query).await?;
+            entries.first().map(|entry| entry.transaction.root)
+        };
+        let root = root.map(|root| Value::from(Bytes::from(&root.as_bytes()[..])));
+        Ok(root.as_ref() == lineage.get("root"))
     }
 
     /// Says something about a child, at `/children/<name>`, as one durable transition. Never waits

@@ -86,6 +86,43 @@ fn what_is_no_child_of_this_process_is_neither_found_nor_taken_over() {
     assert_eq!(malformed.code(), "bad_address");
 }
 
+// THREAT[TM-TXN-7]
+#[test]
+fn a_child_of_one_that_was_deleted_is_no_child_of_the_next_of_that_name() {
+    let (_, store) = store();
+    let first = parent(&store);
+    block_on(first.write("/memory/count", 7)).unwrap();
+    let child = block_on(first.child(CHILD)).unwrap();
+    block_on(child.write("/memory/count", 8)).unwrap();
+    drop(child);
+    block_on(first.delete()).unwrap();
+    let second = parent(&store);
+    let refused = block_on(second.child(CHILD)).unwrap_err();
+    assert_eq!(refused.code(), "already_exists");
+    // Also once it is as old as the first one was.
+    block_on(second.write("/memory/count", 1)).unwrap();
+    let refused = block_on(second.child(CHILD)).unwrap_err();
+    assert_eq!(refused.code(), "already_exists");
+    // The child lives on by itself.
+    let child = block_on(resume(&store, CHILD));
+    assert_eq!(count(&child), Some(8.into()));
+}
+
+#[test]
+fn a_child_of_a_version_that_was_cut_is_not_taken_for_one() {
+    let (_, store) = store();
+    let parent = parent(&store);
+    block_on(parent.write("/memory/count", 7)).unwrap();
+    drop(block_on(parent.child(CHILD)).unwrap());
+    block_on(parent.write("/memory/count", 8)).unwrap();
+    block_on(parent.cut(1)).unwrap();
+    // Where the history begins is still known.
+    drop(block_on(parent.child(CHILD)).unwrap());
+    block_on(parent.cut(2)).unwrap();
+    let refused = block_on(parent.child(CHILD)).unwrap_err();
+    assert_eq!(refused.code(), "already_exists");
+}
+
 #[test]
 fn a_fork_by_anybody_is_a_child() {
     let (_, store) = store();
