@@ -70,13 +70,12 @@ impl Linear {
         text: &str,
         charge: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let found = self.look(scratch, text, 0, true, charge)?;
-        // An empty match inside of a character is none.
-        Ok(found
-            && (!self.matches_empty || {
-                let input = Input::new(text).earliest(true);
-                self.regex.search_with(&mut scratch.regex, &input).is_some()
-            }))
+        if self.matches_empty {
+            // An empty match inside of a character is none; and where the engine leaves one out that it meets
+            // first, it leaves out those that began before and end later.
+            return Ok(self.find_at(scratch, text, 0, charge)?.is_some());
+        }
+        self.look(scratch, text, 0, true, charge)
     }
 
     /// The names of the groups that captures have, the whole match first.

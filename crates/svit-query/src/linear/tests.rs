@@ -61,6 +61,25 @@ proptest! {
     }
 }
 
+/// In the Kelvin sign, between its bytes, is what a `\B` matches before the sign itself is read to its end.
+#[test]
+fn an_empty_match_inside_of_a_character_hides_none_around_it() {
+    for (pattern, text, expected) in [
+        (r"(?:[^[[:alpha:]]]|\B)", "a\u{212a}a", Some(1..4)),
+        (r"\B|\u{212a}", "a\u{212a}a", Some(1..4)),
+        (r"\B", "a\u{212a}a", None),
+        (r"\B", "\u{212a}", Some(0..0)),
+        (r"(?:\B)*", "é", Some(0..0)),
+        (r"\B|é+", "aéé", Some(1..5)),
+    ] {
+        let linear = compiled(pattern);
+        assert_eq!(find(&linear, text, 0), expected, "{pattern}");
+        let free = |_| Ok::<(), Infallible>(());
+        let Ok(some) = linear.is_match(&mut linear.scratch(), text, free);
+        assert_eq!(some, expected.is_some(), "{pattern}");
+    }
+}
+
 /// For each construct: its text, and the characters that it must hold, of all there are.
 #[test]
 fn classes_are_those_of_ascii_over_all_characters() {
