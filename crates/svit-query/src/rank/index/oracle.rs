@@ -127,22 +127,39 @@ pub(super) fn rank(value: &Value, below: &Path, query: &Query) -> Vec<(Path, f64
 }
 
 impl Query {
-    /// What is there twice counts once, and parentheses around one part mean nothing.
+    /// What is there twice counts once, and parentheses around one part mean nothing. But where one part is
+    /// left of several that are alike, its sign is read as if it stood before the parentheses.
     fn plain(&self) -> Self {
+        match self.merged() {
+            Self::Parts(parts) if matches!(parts[..], [(Sign::Must | Sign::May, _)]) => {
+                parts[0].1.clone()
+            }
+            merged => merged,
+        }
+    }
+
+    fn merged(&self) -> Self {
         let Self::Parts(parts) = self else {
             return self.clone();
         };
-        let mut plain: Vec<(Sign, Self)> = Vec::new();
+        if let [(Sign::Must | Sign::May, only)] = parts.as_slice() {
+            return only.merged();
+        }
+        let mut merged: Vec<(Sign, Self)> = Vec::new();
         for (sign, part) in parts {
-            let part = (*sign, part.plain());
-            if !plain.contains(&part) {
-                plain.push(part);
+            let part = (*sign, part.merged());
+            if !merged.contains(&part) {
+                merged.push(part);
             }
         }
-        match plain.as_slice() {
-            [(Sign::Must | Sign::May, only)] => only.clone(),
-            _ => Self::Parts(plain),
+        for part in &mut merged {
+            if let (Sign::May, Self::Parts(inner)) = part
+                && let [left] = inner.as_slice()
+            {
+                *part = left.clone();
+            }
         }
+        Self::Parts(merged)
     }
 
     /// How it is written.

@@ -300,6 +300,19 @@ fn edited(value: &Value, at: prop::sample::Index, edit: &Edit) -> Value {
     apply(value, &[edit]).unwrap_or_else(|_| value.clone())
 }
 
+/// What the parser of tantivy 0.27 makes of a group whose parts are all alike. Should it change, the limitation that
+/// says so goes.
+#[test]
+fn the_sign_of_parts_that_are_all_alike_is_read_before_their_parentheses() {
+    let index = RankIndex::new(&value!(["red", "teal red"])).unwrap();
+    let found = |query: &str| {
+        let found = index.rank(&Path::root(), query, &RankOptions::default());
+        found.unwrap().len()
+    };
+    assert_eq!((found("(+teal) red"), found("(+teal +door) red")), (2, 2));
+    assert_eq!((found("+teal red"), found("(+teal +teal) red")), (1, 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
